@@ -1,0 +1,1 @@
+//! One HTTP request, one whole answer: for probes and readiness.

@@ -1,0 +1,14 @@
+//! Comparisons from files: a TOML scenario becomes a plan, the plan is executed, what happened is a log of events, and
+//! results and reports are folded from that log alone.
+//!
+//! ```text
+//! text ──load──▶ Scenario ──expand──▶ Plan ──run──▶ Events ──fold──▶ Results ──render──▶ report
+//! ```
+//!
+//! The rooms and their levels stand in `docs/architecture.md`; `tests/layering.rs` holds the code to them.
+
+pub mod fetch;
+pub mod load;
+pub mod observe;
+pub mod process;
+pub mod serve;

@@ -1,0 +1,1 @@
+//! The HTTP load generator: knows URLs, connections and clocks; nothing of scenarios.

@@ -1,0 +1,3 @@
+//! The `bakeoff` program.
+
+fn main() {}
