@@ -7,8 +7,10 @@
 //!
 //! The rooms and their levels stand in `docs/architecture.md`; `tests/layering.rs` holds the code to them.
 
+pub mod event;
 pub mod fetch;
 pub mod load;
 pub mod observe;
 pub mod process;
 pub mod serve;
+pub mod units;
