@@ -7,7 +7,9 @@
 //!
 //! The rooms and their levels stand in `docs/architecture.md`; `tests/layering.rs` holds the code to them.
 
+pub mod diagnostic;
 pub mod event;
+pub mod expr;
 pub mod fetch;
 pub mod load;
 pub mod observe;
