@@ -14,5 +14,6 @@ pub mod fetch;
 pub mod load;
 pub mod observe;
 pub mod process;
+pub mod scenario;
 pub mod serve;
 pub mod units;

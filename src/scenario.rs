@@ -1,0 +1,36 @@
+//! The scenario language: text in, a typed [`Scenario`] out, or every problem of its files in one pass.
+//!
+//! [`load`] reads a file and what it includes, merges them, applies a profile and `--set`, and decodes each table on its
+//! own. A scenario may still be wrong in what its names and templates mean: `plan` finds that when it expands it.
+//! To add a key, add a field with its description to the table it belongs to (`process`, `server`, `http`, `measure`,
+//! `file`): decoding, schema and suggestions follow. Then make `plan` use it; a key that is read and ignored is a defect.
+
+mod capture;
+mod decode;
+mod field;
+mod file;
+mod http;
+mod kinds;
+mod measure;
+mod node;
+mod process;
+mod server;
+mod source;
+pub mod value;
+
+pub use capture::Capture;
+pub use decode::{Date, Entry, Given, Keyed};
+pub use field::{Field, FromValue, MAX_STRING, Raw, RawPart, Scope, render};
+pub use file::{Axis, Cache, Clear, Defaults, Environment, Machine, Profile, Reference, Scenario};
+pub use http::{
+    AnswerExpect, ChunkTable, Chunked, Load, LoadExpect, LoadRequest, Probe, Repeat, Request, RequestLine,
+    RequestTable, UrlBase,
+};
+pub use kinds::{
+    Argv, At, AxisValue, Better, CacheState, Cpus, JsonPath, LongerThanZero, Method, Natural, OneLine, Order, Pattern,
+    Pick, Port, Positive, Protocol, Record, SameAnswer, SameStream, Signal, Size, Status, Stdout, UrlPath, Whole,
+};
+pub use measure::{Claim, Derive, Measure, SameValues, Until, Warmup, WarmupTable, Workspace};
+pub use process::{Check, Command, Expand, Expect, Process, References, Stdin, StdinFile, Step, StepTable, Tool};
+pub use server::{Builtin, Ready, Server, ServerCapture, Stop, Tls};
+pub use source::{Loaded, Options, load};
