@@ -13,6 +13,7 @@ pub mod expr;
 pub mod fetch;
 pub mod load;
 pub mod observe;
+pub mod plan;
 pub mod process;
 pub mod scenario;
 pub mod serve;
