@@ -7,6 +7,7 @@
 //! To add something that a run does, add it here, render it in `plan/expand`, and execute it in `run`.
 
 mod digest;
+mod expand;
 pub mod order;
 
 use std::time::Duration;
@@ -15,6 +16,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use self::expand::expand;
 use crate::diagnostic::Span;
 use crate::event::design::{DriverKind, Reference, Role};
 use crate::event::metric::Metric;

@@ -19,8 +19,8 @@ mod source;
 pub mod value;
 
 pub use capture::Capture;
-pub use decode::{Date, Entry, Given, Keyed};
-pub use field::{Field, FromValue, MAX_STRING, Raw, RawPart, Scope, render};
+pub use decode::{AxisWord, Date, Entry, EntryName, Given, KeyKind, Keyed, Word};
+pub use field::{Field, FromValue, MAX_STRING, Raw, RawPart, Scope, render, within};
 pub use file::{Axis, Cache, Clear, Defaults, Environment, Machine, Profile, Reference, Scenario};
 pub use http::{
     AnswerExpect, ChunkTable, Chunked, Load, LoadExpect, LoadRequest, Probe, Repeat, Request, RequestLine,

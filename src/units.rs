@@ -92,6 +92,28 @@ pub fn parse_cpus(text: &str) -> Result<Vec<usize>, String> {
     Ok(cpus.into_iter().collect())
 }
 
+/// The base unit of a unit, and how much of it one is: `ms` is 0.001 of `s`. `None` for units that are not scaled.
+#[must_use]
+pub fn base(unit: &str) -> Option<(&'static str, f64)> {
+    const UNITS: [(&str, &str, f64); 14] = [
+        ("ns", "s", 1e-9),
+        ("us", "s", 1e-6),
+        ("µs", "s", 1e-6),
+        ("ms", "s", 1e-3),
+        ("s", "s", 1.0),
+        ("m", "s", 60.0),
+        ("h", "s", 3600.0),
+        ("B", "B", 1.0),
+        ("kB", "B", 1e3),
+        ("MB", "B", 1e6),
+        ("GB", "B", 1e9),
+        ("KiB", "B", 1024.0),
+        ("MiB", "B", 1_048_576.0),
+        ("GiB", "B", 1_073_741_824.0),
+    ];
+    UNITS.iter().find(|(name, ..)| *name == unit).map(|(_, base, scale)| (*base, *scale))
+}
+
 /// Splits `12.5ms3s` into the number, its unit, and what follows.
 fn number_and_unit(text: &str) -> (&str, &str, &str) {
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());

@@ -82,7 +82,8 @@ fn parts(text: &str, span: Span, decoder: &mut Decoder<'_>) -> Option<Vec<RawPar
 }
 
 /// The place of the bytes `at` of a string's value, given the string as it is written at `span`.
-pub(super) fn within(literal: &str, span: Span, at: std::ops::Range<usize>) -> Span {
+#[must_use]
+pub fn within(literal: &str, span: Span, at: std::ops::Range<usize>) -> Span {
     let start = span.start + written_offset(literal, at.start);
     let end = (span.start + written_offset(literal, at.end)).max(start);
     Span { start, end, ..span }

@@ -1,5 +1,6 @@
 //! From a path to a scenario: reading, including, merging, profiles, `--set`, defaults.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::decode::{Decode, Decoder};
@@ -44,9 +45,8 @@ pub struct Loaded {
     pub profiles: Vec<String>,
     /// The first file.
     pub main: FileId,
-    /// The places of `warmup` and `runs` in `[defaults.measures]`: where nothing drives a server, they are for other
-    /// measures.
-    pub default_runs: Vec<Span>,
+    /// The places of the keys in `[defaults.measures]`: a measure that has no use for one ignores it.
+    pub defaults: HashMap<String, Span>,
 }
 
 /// Reads the scenario that `options` name. Everything that is wrong goes to `problems`; the texts that were read go to
@@ -63,11 +63,9 @@ pub fn load(options: &Options, sources: &mut Sources, problems: &mut Problems) -
     for (name, text) in &options.set {
         apply_set(&mut root, (name, text), sources, problems);
     }
-    let default_runs = ["warmup", "runs"].into_iter().filter_map(|key| {
-        let node = root.get("defaults")?;
-        node.node.find(&["measures", key]).map(|member| member.node.span)
-    });
-    let default_runs = default_runs.collect();
+    let defaults = root.get("defaults").and_then(|member| member.node.find(&["measures"]));
+    let defaults = defaults.and_then(|member| member.node.table()).into_iter().flatten();
+    let defaults = defaults.map(|(key, member)| (key.clone(), member.key)).collect();
     apply_defaults(&mut root);
     let span = Span::new(main, 0..0);
     let node = Node { value: NodeValue::Table(root), span };
@@ -76,7 +74,7 @@ pub fn load(options: &Options, sources: &mut Sources, problems: &mut Problems) -
         let missing = Diagnostic::error(Code::MissingKey, span, "the scenario has no `name`");
         problems.push(missing.help("give it one below `format`: name = \"my-comparison\""));
     }
-    Some(Loaded { scenario, path: options.path.clone(), profiles, main, default_runs })
+    Some(Loaded { scenario, path: options.path.clone(), profiles, main, defaults })
 }
 
 struct Reader<'a> {
