@@ -1,0 +1,49 @@
+//! Every scenario of this repository is valid and can be planned.
+
+use std::path::{Path, PathBuf};
+
+use bakeoff::diagnostic::{Problems, Sources, render};
+use bakeoff::plan::{Plan, expand};
+use bakeoff::scenario::{Options, load};
+
+fn plan(path: &Path, profile: Option<&str>) -> (Option<Plan>, String) {
+    let mut sources = Sources::default();
+    let mut problems = Problems::default();
+    let options = Options { path: path.to_owned(), profile: profile.map(str::to_owned), set: Vec::new() };
+    let loaded = load(&options, &mut sources, &mut problems);
+    let plan = loaded.and_then(|loaded| expand(&loaded, None, &sources, &mut problems));
+    (plan, render(&problems.into_sorted(), &sources, false))
+}
+
+fn named_scenarios(folder: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(folder)];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.ends_with("node_modules") {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "toml")
+                && std::fs::read_to_string(&path).unwrap().lines().any(|line| line.starts_with("name = "))
+            {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn every_scenario_is_valid_and_planned() {
+    let scenarios = [named_scenarios("scenarios"), named_scenarios("tests/scenarios/valid")].concat();
+    assert!(scenarios.len() >= 9, "{scenarios:?}");
+    for path in scenarios {
+        let (planned, problems) = plan(&path, None);
+        assert_eq!(problems, "", "{}", path.display());
+        let planned = planned.unwrap();
+        assert!(!planned.groups.is_empty() || !planned.checks.is_empty(), "{}", path.display());
+        let (again, _) = plan(&path, None);
+        assert_eq!(planned.digest(), again.unwrap().digest());
+    }
+}
