@@ -17,4 +17,5 @@ pub mod plan;
 pub mod process;
 pub mod scenario;
 pub mod serve;
+pub mod stats;
 pub mod units;

@@ -6,9 +6,11 @@
 //! the file) are no part of it.
 //! To add something that a run does, add it here, render it in `plan/expand`, and execute it in `run`.
 
+mod design;
 mod digest;
 mod expand;
 pub mod order;
+mod show;
 
 use std::time::Duration;
 
@@ -16,7 +18,9 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use self::design::{Told, design};
 pub use self::expand::expand;
+pub use self::show::show;
 use crate::diagnostic::Span;
 use crate::event::design::{DriverKind, Reference, Role};
 use crate::event::metric::Metric;
