@@ -13,4 +13,5 @@ pub mod load;
 pub mod observe;
 pub mod process;
 pub mod serve;
+pub mod stats;
 pub mod units;
