@@ -12,6 +12,7 @@ pub mod fetch;
 pub mod load;
 pub mod observe;
 pub mod process;
+pub mod results;
 pub mod serve;
 pub mod stats;
 pub mod units;
