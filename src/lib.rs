@@ -12,6 +12,8 @@ pub mod fetch;
 pub mod load;
 pub mod observe;
 pub mod process;
+pub mod progress;
+pub mod report;
 pub mod results;
 pub mod serve;
 pub mod stats;
