@@ -1,5 +1,7 @@
 //! Every scenario of this repository is valid and can be planned.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic: its helpers too")]
+
 use std::path::{Path, PathBuf};
 
 use bakeoff::diagnostic::{Problems, Sources, render};

@@ -106,6 +106,41 @@ pub fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 
+/// Text from a scenario or a process on one line: control characters, and those that reorder or hide what stands beside
+/// them, are shown escaped (`\n`, `\u{1b}`).
+#[must_use]
+pub fn visible(text: &str) -> String {
+    const HIDDEN: [std::ops::RangeInclusive<char>; 5] = [
+        '\u{200b}'..='\u{200f}',
+        '\u{2028}'..='\u{202e}',
+        '\u{2060}'..='\u{2069}',
+        '\u{061c}'..='\u{061c}',
+        '\u{feff}'..='\u{feff}',
+    ];
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() || HIDDEN.iter().any(|hidden| hidden.contains(&c)) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// A number of bytes with its unit.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "four digits of it are shown")]
+pub fn bytes(bytes: u64) -> String {
+    value("B", bytes as f64)
+}
+
+/// A number of things: `1 run`, `6 runs`.
+#[must_use]
+pub fn counted(number: u64, thing: &str) -> String {
+    format!("{} {thing}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 fn grouped(text: &str) -> String {
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
     let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(whole, rest)| (whole, Some(rest)));
@@ -151,6 +186,11 @@ mod tests {
         assert_eq!(ratio(1.0), "1");
         assert_eq!(ratio(1.0004), "1.0004");
         assert_eq!(ratio(0.999_96), "0.99996");
+    }
+
+    #[test]
+    fn text_that_cannot_move_the_cursor() {
+        assert_eq!(visible("a\u{1b}[31m\nb\u{202e}\u{9b}ü|"), "a\\u{1b}[31m\\nb\\u{202e}\\u{9b}ü|");
     }
 
     #[test]
