@@ -7,6 +7,7 @@
 //!
 //! The rooms and their levels stand in `docs/architecture.md`; `tests/layering.rs` holds the code to them.
 
+pub mod cli;
 pub mod diagnostic;
 pub mod event;
 pub mod expr;

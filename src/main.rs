@@ -1,3 +1,7 @@
 //! The `bakeoff` program.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    bakeoff::cli::main()
+}

@@ -278,6 +278,8 @@ pub trait KeyKind {
 #[derive(Debug, Clone)]
 pub struct Keyed<K, T> {
     members: Vec<Entry<T>>,
+    /// Names whose bodies are wrong, which was reported.
+    broken: Vec<String>,
     kind: PhantomData<K>,
 }
 
@@ -292,7 +294,7 @@ pub struct Entry<T> {
 
 impl<K, T> Default for Keyed<K, T> {
     fn default() -> Self {
-        Self { members: Vec::new(), kind: PhantomData }
+        Self { members: Vec::new(), broken: Vec::new(), kind: PhantomData }
     }
 }
 
@@ -306,6 +308,12 @@ impl<K, T> Keyed<K, T> {
     /// All members, in file order.
     pub fn iter(&self) -> std::slice::Iter<'_, Entry<T>> {
         self.members.iter()
+    }
+
+    /// Names whose bodies are wrong: nothing more is to be said of them.
+    #[must_use]
+    pub fn broken(&self) -> &[String] {
+        &self.broken
     }
 
     /// All names, in file order.
@@ -331,16 +339,18 @@ impl<K: KeyKind, T: Decode> Decode for Keyed<K, T> {
             return None;
         };
         let mut members = Vec::new();
+        let mut broken = Vec::new();
         for (name, member) in table {
             if !K::is(name) {
                 let message = format!("`{name}` is no {}", K::WHAT);
                 decoder.problems.push(Diagnostic::error(Code::InvalidName, member.key, message).help(K::RULE));
             }
-            if let Some(body) = T::decode(&member.node, decoder) {
-                members.push(Entry { name: Spanned::new(name.clone(), member.key), body });
+            match T::decode(&member.node, decoder) {
+                Some(body) => members.push(Entry { name: Spanned::new(name.clone(), member.key), body }),
+                None => broken.push(name.clone()),
             }
         }
-        Some(Self { members, kind: PhantomData })
+        Some(Self { members, broken, kind: PhantomData })
     }
 }
 

@@ -52,8 +52,9 @@ pub struct Loaded {
 /// Reads the scenario that `options` name. Everything that is wrong goes to `problems`; the texts that were read go to
 /// `sources`. Touches nothing but the files.
 pub fn load(options: &Options, sources: &mut Sources, problems: &mut Problems) -> Option<Loaded> {
-    let mut reader = Reader { sources, problems, stack: Vec::new(), taken: Vec::new() };
+    let mut reader = Reader { sources, problems, stack: Vec::new(), taken: Vec::new(), whole: true };
     let (main, mut root) = reader.main(&options.path)?;
+    let whole = reader.whole;
     check_overrides(&root, problems);
     let profiles = root.get("profiles").and_then(|member| member.node.table());
     let profiles: Vec<String> = profiles.map(|table| table.keys().cloned().collect()).unwrap_or_default();
@@ -74,7 +75,8 @@ pub fn load(options: &Options, sources: &mut Sources, problems: &mut Problems) -
         let missing = Diagnostic::error(Code::MissingKey, span, "the scenario has no `name`");
         problems.push(missing.help("give it one below `format`: name = \"my-comparison\""));
     }
-    Some(Loaded { scenario, path: options.path.clone(), profiles, main, defaults })
+    // Names that a file which cannot be read would define are not to be reported as undefined.
+    whole.then_some(Loaded { scenario, path: options.path.clone(), profiles, main, defaults })
 }
 
 struct Reader<'a> {
@@ -83,6 +85,8 @@ struct Reader<'a> {
     /// The files that are being read, with the place that includes each.
     stack: Vec<(PathBuf, Option<Span>)>,
     taken: Vec<PathBuf>,
+    /// Whether every file could be read.
+    whole: bool,
 }
 
 impl Reader<'_> {
@@ -110,7 +114,6 @@ impl Reader<'_> {
         };
         self.check_format(file, &root);
         let mut merged = Table::new();
-        let mut whole = true;
         let includes = root.find(&["include"]).map(|member| member.node.clone());
         if let Some(Node { value: NodeValue::Array(items), .. }) = &includes {
             for item in items {
@@ -118,7 +121,7 @@ impl Reader<'_> {
                     match self.include(path, name, item.span) {
                         Ok(Some(table)) => merge(&mut merged, table, &merge_depth, self.problems),
                         Ok(None) => {}
-                        Err(()) => whole = false,
+                        Err(()) => self.whole = false,
                     }
                 }
             }
@@ -130,8 +133,7 @@ impl Reader<'_> {
             merged.shift_remove(key);
         }
         merge(&mut merged, own, &merge_depth, self.problems);
-        // Names that a file which cannot be read would define are not to be reported as undefined.
-        (whole || self.stack.is_empty() && !self.problems.has_errors()).then_some(merged)
+        Some(merged)
     }
 
     /// The tree of an included file; `None` where it was taken before, an error where it was reported.

@@ -28,6 +28,8 @@ pub(super) fn collect(scenario: &Scenario, problems: &mut Problems) -> Names {
         axes.insert(axis.name.value.clone(), values);
     }
     names.axes = axes;
+    names.broken.extend(scenario.vars.iter().flat_map(Keyed::broken).cloned());
+    names.broken.extend(scenario.axes.iter().flat_map(Keyed::broken).cloned());
     let named = |name: &Spanned<String>| (name.value.clone(), name.span);
     let servers: HashMap<String, Span> = scenario.servers.iter().flatten().map(|entry| named(&entry.name)).collect();
     for command in scenario.commands.iter().flatten() {

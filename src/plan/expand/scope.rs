@@ -1,6 +1,6 @@
 //! What names mean: vars, axes and their fields, and what only a run knows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
 
@@ -20,6 +20,8 @@ pub(super) struct Names {
     pub(super) vars: IndexMap<String, Spanned<Raw>>,
     /// Axes in file order.
     pub(super) axes: IndexMap<String, AxisValues>,
+    /// Vars and axes whose values are wrong, which was reported.
+    pub(super) broken: HashSet<String>,
 }
 
 /// The values of an axis, and the fields that each has.
@@ -208,6 +210,7 @@ impl Scope for Reach<'_> {
                 self.problems.push(cycle.help("a var may use the vars above it"));
                 None
             }
+            [name, ..] if names.broken.contains(*name) => None,
             _ => {
                 let undefined = self.undefined(&segments, name, span);
                 self.problems.push(undefined);
