@@ -22,8 +22,6 @@ pub use schema::Kind as SchemaKind;
 enum Exit {
     /// Done.
     Done = 0,
-    /// Done, but something failed.
-    Failed = 1,
     /// Wrong usage, or an invalid scenario.
     Usage = 2,
     /// Stopped before anything was measured, or bakeoff itself cannot go on.
