@@ -4,8 +4,10 @@
 //! To add a command, add a variant to [`Action`] with its arguments and a file under `cli/` that carries it out.
 
 mod check;
+mod load;
 mod output;
 mod report;
+mod run;
 mod schema;
 
 use std::path::PathBuf;
@@ -22,6 +24,8 @@ pub use schema::Kind as SchemaKind;
 enum Exit {
     /// Done.
     Done = 0,
+    /// Done, but something failed.
+    Failed = 1,
     /// Wrong usage, or an invalid scenario.
     Usage = 2,
     /// Stopped before anything was measured, or bakeoff itself cannot go on.
@@ -56,10 +60,14 @@ enum Action {
     Validate(check::Validate),
     /// Show what would run, in order; touches nothing but the scenario's files
     Plan(check::Show),
+    /// Carry out a scenario and write down what came of it
+    Run(run::Run),
     /// Make the report again: from a directory's log, or from a result.json as it stands
     Report(report::Report),
     /// Print a JSON Schema (draft-07)
     Schema(schema::Print),
+    /// Put an HTTP server under load: the load generator alone
+    Load(load::Generate),
 }
 
 /// Which scenario, and in which form.
@@ -123,7 +131,9 @@ pub fn main() -> ExitCode {
     match arguments.action {
         Action::Validate(validate) => validate.run().into(),
         Action::Plan(show) => show.run().into(),
+        Action::Run(run) => run.run(),
         Action::Report(report) => report.run().into(),
         Action::Schema(print) => print.run().into(),
+        Action::Load(generate) => generate.run(),
     }
 }

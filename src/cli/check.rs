@@ -39,6 +39,7 @@ enum Format {
 pub(super) struct Planned {
     pub(super) loaded: Loaded,
     pub(super) plan: Plan,
+    pub(super) sources: Sources,
 }
 
 /// What is wrong with a scenario.
@@ -67,7 +68,7 @@ fn plan(options: &Options, seed: Option<u64>) -> Result<Planned, Invalid> {
         Some((loaded, plan))
     });
     match planned {
-        Some((loaded, plan)) => Ok(Planned { loaded, plan }),
+        Some((loaded, plan)) => Ok(Planned { loaded, plan, sources }),
         None => Err(Invalid { diagnostics: problems.into_sorted(), sources }),
     }
 }
