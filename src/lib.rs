@@ -7,6 +7,9 @@
 //!
 //! The rooms and their levels stand in `docs/architecture.md`; `tests/layering.rs` holds the code to them.
 
+#[cfg(test)]
+extern crate self as bakeoff;
+
 pub mod cli;
 pub mod diagnostic;
 pub mod event;
@@ -19,6 +22,7 @@ pub mod process;
 pub mod progress;
 pub mod report;
 pub mod results;
+pub mod run;
 pub mod scenario;
 pub mod serve;
 pub mod stats;

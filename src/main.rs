@@ -7,5 +7,8 @@ fn main() -> ExitCode {
     if let Some(code) = bakeoff::process::launcher::launcher_main() {
         return code;
     }
+    if let Some(code) = bakeoff::run::builtin_main() {
+        return code;
+    }
     bakeoff::cli::main()
 }
