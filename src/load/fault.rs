@@ -1,0 +1,79 @@
+//! How a request can end that is not ok: the kinds that are counted, and what is said of a single one.
+//!
+//! To add a way to fail, add it to [`Fault`] under the kind it counts as; a new kind is a new metric.
+
+use rustix::io::Errno;
+use std::io;
+
+/// As what a request that was not ok is counted. The names are those of the metrics `errors.*`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole answer, of a status that is not good.
+    Status,
+    /// Fewer body bytes than were promised, or not as many as were expected.
+    Body,
+    /// No whole answer in time.
+    Timeout,
+    /// No connection: refused, unreachable, or not made in time.
+    Connect,
+    /// The connection ended before the answer's head was whole, or broke in a body that only its end delimits.
+    Reset,
+    /// What came is not an HTTP/1.1 answer, or more than one.
+    Protocol,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 6] = [Self::Status, Self::Body, Self::Timeout, Self::Connect, Self::Reset, Self::Protocol];
+
+    /// The kind's name, as in `errors.NAME`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Body => "body",
+            Self::Timeout => "timeout",
+            Self::Connect => "connect",
+            Self::Reset => "reset",
+            Self::Protocol => "protocol",
+        }
+    }
+}
+
+/// Why one request was not ok.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Fault {
+    #[error("the status {0} was not expected")]
+    Status(u16),
+    #[error("the connection ended after {got} of {promised} body bytes")]
+    Short { got: u64, promised: u64 },
+    #[error("the connection ended in a chunked body, after {got} bytes")]
+    Unfinished { got: u64 },
+    #[error("the body has {got} bytes, {expected} were expected")]
+    Length { got: u64, expected: u64 },
+    #[error("no whole answer in time")]
+    Timeout,
+    #[error("no connection: {}", io::Error::from(*.0))]
+    Connect(Errno),
+    #[error("no connection in time")]
+    ConnectTimeout,
+    #[error("the connection was closed before a whole answer")]
+    Closed,
+    #[error("the connection broke before a whole answer: {}", io::Error::from(*.0))]
+    Broken(Errno),
+    #[error("{0}")]
+    Protocol(&'static str),
+}
+
+impl Fault {
+    /// As what it is counted.
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Self::Status(_) => Kind::Status,
+            Self::Short { .. } | Self::Unfinished { .. } | Self::Length { .. } => Kind::Body,
+            Self::Timeout => Kind::Timeout,
+            Self::Connect(_) | Self::ConnectTimeout => Kind::Connect,
+            Self::Closed | Self::Broken(_) => Kind::Reset,
+            Self::Protocol(_) => Kind::Protocol,
+        }
+    }
+}
