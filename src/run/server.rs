@@ -178,10 +178,10 @@ impl Fleet {
         }
         live.tree_peak = rss_of(&tree);
         if let Some(port) = port
-            && let Err(diagnostic) = proof::ours(server, port, &tree, &mut up.notes)
+            && let Err(trouble) = proof::ours(server, port, &tree, &mut up.notes)
         {
             // It may have exited, and another one answered.
-            return Err(self.gone_soon(site).unwrap_or_else(|| diagnostic.into()));
+            return Err(self.gone_soon(site).unwrap_or(trouble));
         }
         self.gone(site).map_or(Ok(up), Err)
     }
@@ -261,9 +261,8 @@ impl Fleet {
         }
         let incomplete = |error| Note::new("log-incomplete", format!("`{id}`: {error}"));
         down.notes.extend(ended.log_errors.iter().map(incomplete));
-        let gone = proof::gone(server, port, &ended);
-        if let Err(diagnostic) = gone {
-            down.trouble.get_or_insert(diagnostic.into());
+        if let Err(trouble) = proof::gone(server, port, &ended) {
+            down.trouble.get_or_insert(trouble);
         }
     }
 
