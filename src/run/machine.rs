@@ -50,7 +50,9 @@ impl Busy {
         if let Some(window) = window.filter(|window| window.elapsed >= SHORTEST) {
             metrics.extend(window.steal.map(|steal| ("machine.steal".to_owned(), steal)));
             metrics.insert("machine.other".to_owned(), window.other(own));
-            metrics.extend(window.pressure.map(|pressure| ("machine.pressure.cpu".to_owned(), pressure)));
+            // The two clocks behind the share are not the same: it may come out a hair above the whole.
+            let pressure = window.pressure.map(|pressure| pressure.min(1.0));
+            metrics.extend(pressure.map(|pressure| ("machine.pressure.cpu".to_owned(), pressure)));
         }
         metrics
     }

@@ -48,7 +48,8 @@ struct Base {
     at: Instant,
     cpu: Option<CpuSample>,
     busy: Busy,
-    started: u64,
+    /// Requests of the window that were started before; none where the opening lay behind it.
+    started: Option<u64>,
 }
 
 /// What was seen at the last tick.
@@ -72,7 +73,7 @@ impl Window<'_> {
             Err(trouble) => return Run::failed(trouble),
         };
         let (base, trouble) = self.watch(fleet, &running, seconds);
-        let end = self.look(fleet, u64::MAX);
+        let end = self.look(fleet, None);
         let outcome = match running.finish() {
             Ok(outcome) => outcome,
             Err(error) => {
@@ -132,7 +133,7 @@ impl Window<'_> {
     /// Waits for the end of the load; stops it when a server exits, a signal comes, or the log cannot be written.
     fn watch(&self, fleet: &mut Fleet, running: &Running, seconds: &mut Seconds<'_>) -> (Base, Option<Trouble>) {
         let interrupt = &self.site.options.interrupt;
-        let mut base = self.look(fleet, 0);
+        let mut base = self.look(fleet, None);
         let mut tick = Tick { at: base.at, due: base.at, cpu: base.cpu, progress: running.progress() };
         loop {
             let opening = tick.progress.opening;
@@ -145,7 +146,7 @@ impl Window<'_> {
             let mut trouble = if interrupt.count() > 0 { Some(Trouble::Interrupted) } else { fleet.gone(self.site) };
             let progress = running.progress();
             if opening && !progress.opening {
-                base = self.look(fleet, progress.started);
+                base = self.look(fleet, Some(progress.started));
                 tick = Tick { at: base.at, due: base.at, cpu: base.cpu, progress };
             } else if !opening && Instant::now() >= next {
                 let (now, values) = self.tick(fleet, &tick, progress);
@@ -162,7 +163,7 @@ impl Window<'_> {
         }
     }
 
-    fn look(&self, fleet: &mut Fleet, started: u64) -> Base {
+    fn look(&self, fleet: &mut Fleet, started: Option<u64>) -> Base {
         let at = Instant::now();
         let cpu = fleet.tree(self.server).and_then(|tree| CpuSample::of(&tree));
         Base { at, cpu, busy: Busy::now(), started }
@@ -212,7 +213,10 @@ impl Window<'_> {
         let used = end.cpu.zip(base.cpu).and_then(|(now, then)| now.since(&then));
         let cores = used.filter(|_| time > 0.0).map(|used| used.total.as_secs_f64() / time);
         if let Some(used) = used {
-            let answered = outcome.counts.started.saturating_sub(outcome.counts.in_flight).saturating_sub(base.started);
+            let counts = &outcome.counts;
+            let ended = counts.started.saturating_sub(counts.in_flight);
+            // A window so short that its beginning was not seen: the opening's requests are in what was used.
+            let answered = base.started.map_or(ended + outcome.opening.started, |before| ended.saturating_sub(before));
             put("cpu.user", Some(used.user.as_secs_f64()));
             put("cpu.system", Some(used.system.as_secs_f64()));
             put("cpu.cores", cores);

@@ -82,6 +82,35 @@ fn a_command_that_does_not_do_what_is_expected() {
 }
 
 #[test]
+fn where_a_command_runs_and_what_it_reads() {
+    let stage = Stage::new();
+    stage.write("sub/here", "from the file\n");
+    stage
+        .run(
+            r#"
+        [commands.text]
+        command = ["cat"]
+        stdin = "from {{ scenario_dir }}"
+        expect = { stdout = '^from /.*/scenario$' }
+        [commands.file]
+        command = ["cat"]
+        stdin = { file = "sub/here" }
+        expect = { stdout = '^from the file$' }
+        [commands.nothing]
+        command = ["cat", "here"]
+        cwd = "sub"
+        stdout = "null"
+        expect = { stdout_not = '.' }
+        [measures.running]
+        commands = ["*"]
+        warmup = 0
+        runs = 1
+        "#,
+        )
+        .well();
+}
+
+#[test]
 fn a_command_that_takes_too_long_is_ended_with_its_tree() {
     let ran = Stage::new().run(
         r#"

@@ -224,6 +224,67 @@ fn a_server_that_dies_in_the_midst_of_a_load() {
 }
 
 #[test]
+fn a_need_that_dies_fails_the_server_that_needs_it() {
+    let servers = r#"
+        [servers.db]
+        port = "none"
+        shell = "echo up; sleep 1; exit 4"
+        ready = { output = '^up$' }
+        after = [{ shell = "touch after" }]
+        [servers.front]
+        builtin = {}
+        needs = ["db"]
+    "#;
+    let stage = Stage::new();
+    let ran = stage.run(&format!("{servers}\n{}", STEADY.replace("\"*\"", "\"front\"")));
+    let failed = ran.failure("server-exited");
+    assert!(failed.message.contains("`db` exited with code 4"), "{}", failed.message);
+    assert!(ran.took < Duration::from_secs(12), "the load is stopped at once");
+    assert!(stage.path("scenario/after").exists());
+}
+
+#[test]
+fn steps_that_fail() {
+    let ran = Stage::new().run(
+        r#"
+        [defaults.servers]
+        builtin = {}
+        [servers.before]
+        before = [{ shell = "echo no >&2; exit 1" }]
+        after = [{ shell = "true" }]
+        [servers.after]
+        after = [{ shell = "exit 2" }]
+        [measures.starting]
+        servers = ["*"]
+        starts = 1
+        "#,
+    );
+    let messages: Vec<&str> = ran.failures().iter().map(|failed| failed.message.as_str()).collect();
+    let expected = [
+        "the step `echo no >&2; exit 1` failed: exit: expected 0, got 1",
+        "the step `exit 2` failed: exit: expected 0, got 2",
+    ];
+    assert_eq!(messages, expected);
+    assert!(ran.failures().iter().all(|failed| failed.code == "step-failed"));
+}
+
+#[test]
+fn a_signal_while_a_server_gets_ready() {
+    let scenario = "[servers.deaf]\nshell = \"exec sleep 60\"\n[measures.starting]\nservers = [\"deaf\"]\n";
+    let ran = Stage::new().watched(scenario, |event, interrupt| {
+        if matches!(event, Event::TurnStarted(_)) {
+            let raise = interrupt.raiser().unwrap();
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(300));
+                raise();
+            });
+        }
+    });
+    assert_eq!(ran.turns()[0].outcome, Outcome::Interrupted);
+    assert!(ran.took < Duration::from_secs(10));
+}
+
+#[test]
 fn a_server_that_does_not_stop_is_killed() {
     let ran = Stage::new().run(
         r#"
