@@ -1,5 +1,7 @@
 //! Runs as they are: real processes, real sockets, the program itself as launcher and as reference server.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic: its helpers too")]
+
 #[path = "support/planned.rs"]
 mod planned;
 
@@ -109,7 +111,9 @@ impl Ran {
     }
 
     fn runs(&self) -> Vec<&RunEnded> {
-        let run = |event| if let &Event::RunEnded(ref run) = event { Some(run.as_ref()) } else { None };
+        fn run(event: &Event) -> Option<&RunEnded> {
+            if let Event::RunEnded(run) = event { Some(run.as_ref()) } else { None }
+        }
         self.events.iter().filter_map(run).collect()
     }
 
