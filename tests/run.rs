@@ -111,10 +111,13 @@ impl Ran {
     }
 
     fn runs(&self) -> Vec<&RunEnded> {
-        fn run(event: &Event) -> Option<&RunEnded> {
-            if let Event::RunEnded(run) = event { Some(run.as_ref()) } else { None }
+        let mut runs = Vec::new();
+        for event in &self.events {
+            if let Event::RunEnded(run) = event {
+                runs.push(run.as_ref());
+            }
         }
-        self.events.iter().filter_map(run).collect()
+        runs
     }
 
     fn turns(&self) -> Vec<&TurnEnded> {

@@ -29,6 +29,8 @@ pub(super) struct Job<'a> {
     pub(super) stdout: Stdout,
     /// Whether it is run after an interruption too.
     pub(super) cleans: bool,
+    /// What kind of failure it is that it cannot be started, where its program is there.
+    pub(super) code: Code,
 }
 
 /// Why a process is no longer waited for.
@@ -65,7 +67,7 @@ pub(super) fn run(site: &Site<'_>, job: Job<'_>) -> Result<Done, Trouble> {
     let logs = site.logs(job.name, job.stdout);
     let command = site.command(job.process, job.spot, &logs)?;
     let mut process = site.launcher.launch(&command).map_err(|error| {
-        let code = if missing(&error) { Code::ProgramMissing } else { Code::StepFailed };
+        let code = if missing(&error) { Code::ProgramMissing } else { job.code };
         failure(code, job.process.origin, error.to_string())
     })?;
     let mut timeout = job.process.timeout;
@@ -177,7 +179,7 @@ pub(super) fn step(
     {
         return Ok(None);
     }
-    let job = Job { process: &step.process, spot, name: &line(&step.process), stdout: Stdout::File, cleans };
+    let job = Job { process: &step.process, spot, name: &line(&step.process), stdout: Stdout::File, cleans, code };
     let done = run(site, job)?;
     let name = format!("the step `{}`", line(&step.process));
     match done.failure(site, Blamed { code, name: &name, process: &step.process }, &[&step.expect]) {

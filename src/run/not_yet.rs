@@ -6,7 +6,7 @@ use crate::diagnostic::{Code, Diagnostic, Span};
 use crate::event::DriverKind;
 use crate::plan::{Cell, Expect, Group, Launch, Load, Origin, Plan, Process, Protocol, Server, Step};
 
-/// Every key of the plan that is not executed yet.
+/// Every key of the plan that is not executed yet, in the order of the files.
 #[must_use]
 pub fn refuse(plan: &Plan) -> Vec<Diagnostic> {
     let mut refused = Refused { list: Vec::new() };
@@ -25,6 +25,7 @@ pub fn refuse(plan: &Plan) -> Vec<Diagnostic> {
         }
     }
     plan.groups.iter().for_each(|group| refused.group(group));
+    refused.list.sort_by_key(|diagnostic| diagnostic.primary.as_ref().map(|label| label.span));
     refused.list
 }
 

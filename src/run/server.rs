@@ -16,6 +16,7 @@ use super::effects::{Down, Note, Trouble, Up};
 use super::fill::Address;
 use super::job::{self, told};
 use super::site::{Site, Spot};
+use super::{Interrupt, wait};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::event::Metrics;
 use crate::observe::memory::{Memory, pss_of, rss_of};
@@ -101,7 +102,7 @@ impl Fleet {
             if gone.is_some() || Instant::now() >= until {
                 return gone;
             }
-            super::wait::until(&self.fds(), Some(until));
+            wait::until(&self.fds(), Some(until));
         }
     }
 
@@ -111,8 +112,10 @@ impl Fleet {
     /// When a step fails, its port is taken, it exits, does not get ready in time, or another answers in its place.
     pub(super) fn start(&mut self, site: &Site<'_>, server: &Server) -> Result<Up, Trouble> {
         let id = &server.identity.id;
-        let mistake = |error: String| failure(Code::LoadFailed, server.identity.origin, error);
-        let dir = site.directory(id).map_err(|error| mistake(format!("no directory can be made: {error}")))?;
+        let dir = site.directory(id).map_err(|error| {
+            let message = format!("no directory for `{id}` can be made: {error}");
+            failure(Code::WorkspaceFailed, server.identity.origin, message)
+        })?;
         let (port, url) = match (&server.launch, server.port) {
             (Launch::Running(url), _) => (port_of(url), Some(url.trim_end_matches('/').to_owned())),
             (_, Port::None) => (None, None),
@@ -245,10 +248,9 @@ impl Fleet {
             down.trouble = Some(live.death(site, server, "while it should be serving"));
         }
         live.serving = false;
-        let Some(process) = live.process.take() else { return };
-        let hurried = interrupt.count() > 1;
-        let grace = if hurried { Duration::ZERO } else { server.stop.grace };
-        let ended = process.stop(signal(server.stop.signal), grace, Some(interrupt.fd()));
+        let Some(mut process) = live.process.take() else { return };
+        wait_for_exit(&mut process, server, interrupt);
+        let ended = process.end();
         site.settle(&live.logs);
         let id = &server.identity.id;
         if ended.killed && interrupt.count() < 2 {
@@ -307,6 +309,18 @@ impl Live {
         let message = format!("the server `{}` was not ready within {timeout}", server.identity.id);
         let diagnostic = failure(Code::ServerNotReady, server.ready.origin, message).label(last);
         if self.process.is_some() { with_output(diagnostic, &self.logs, &site.secrets) } else { diagnostic }
+    }
+}
+
+/// Asks a server to stop and gives it its grace, which a second signal ends.
+fn wait_for_exit(process: &mut Process, server: &Server, interrupt: &Interrupt) {
+    process.signal(signal(server.stop.signal));
+    let until = wait::after(server.stop.grace);
+    while matches!(process.poll_exit(), Ok(None)) && interrupt.count() < 2 {
+        if until.is_some_and(|until| until <= Instant::now()) {
+            return;
+        }
+        wait::until(&[process.fd(), interrupt.fd()], until);
     }
 }
 

@@ -11,7 +11,7 @@ mod tests;
 use std::collections::HashSet;
 
 use self::event::Sink;
-use super::effects::{Down, Effects, Trouble};
+use super::effects::{Down, Effects, Note, Trouble};
 use super::{Emit, Ended, Fatal};
 use crate::diagnostic::{Diagnostic, Sources};
 use crate::event::{CellId, Event, Facts, Metrics, Outcome, TurnEnded, TurnStarted};
@@ -110,6 +110,10 @@ impl<'a> Interpreter<'a> {
 
     fn groups(&mut self) -> Result<(), Stop> {
         let plan = self.plan;
+        if plan.groups.iter().any(|group| group.driver.is_some()) {
+            let text = "the load generator and the servers share the processors of this machine";
+            self.sink.notes(vec![Note::new("shared-cores", text)], None);
+        }
         for group in &plan.groups {
             let mut first = true;
             for turn in &group.turns {

@@ -9,7 +9,7 @@ use bakeoff::scenario::{Options, load};
 /// Writes `scenario.toml` with this text (its first lines aside) into a folder and expands it.
 pub(crate) fn planned(folder: &Path, text: &str) -> (Plan, Sources) {
     let path = folder.join("scenario.toml");
-    std::fs::write(&path, format!("format = 1\nname = \"test\"\n{text}")).unwrap();
+    std::fs::write(&path, format!("format = 1\nname = \"test\"\n{text}")).expect("a test can write its scenario");
     let (mut sources, mut problems) = (Sources::default(), Problems::default());
     let options = Options { path, profile: None, set: Vec::new() };
     let loaded = load(&options, &mut sources, &mut problems);

@@ -66,7 +66,14 @@ impl Effects for Real<'_> {
     fn tool(&mut self, tool: &Tool) -> Result<ToolFact, Trouble> {
         let process = &tool.process;
         let name = format!("tool-{}", tool.name);
-        let job = Job { process, spot: self.ground(), name: &name, stdout: Stdout::File, cleans: false };
+        let job = Job {
+            process,
+            spot: self.ground(),
+            name: &name,
+            stdout: Stdout::File,
+            cleans: false,
+            code: Code::ToolFailed,
+        };
         let done = job::run(self.site, job)?;
         let named = format!("the tool `{}`", tool.name);
         if let Some(trouble) =

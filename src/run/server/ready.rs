@@ -11,6 +11,7 @@ use super::super::job::{self, Job};
 use super::super::site::{Site, Spot};
 use super::super::wait;
 use super::Fleet;
+use crate::diagnostic::Code;
 use crate::fetch::{self, Fetcher, Request, Target};
 use crate::plan::{Pattern, Process, ReadyWhen, Server, Stdout};
 
@@ -59,9 +60,10 @@ struct Asker<'a> {
 impl<'a> Asker<'a> {
     fn new(site: &'a Site<'a>, server: &'a Server) -> Result<Self, Trouble> {
         let fetcher = match server.ready.when {
-            ReadyWhen::Http { .. } => Some(Fetcher::new().map_err(|error| {
-                super::failure(crate::diagnostic::Code::ServerNotReady, server.ready.origin, error.to_string())
-            })?),
+            ReadyWhen::Http { .. } => Some(
+                Fetcher::new()
+                    .map_err(|error| super::failure(Code::ServerNotReady, server.ready.origin, error.to_string()))?,
+            ),
             _ => None,
         };
         Ok(Self { site, server, fetcher, seen: [0; 2] })
@@ -126,7 +128,14 @@ impl<'a> Asker<'a> {
         let bounded =
             Process { timeout: Some(process.timeout.map_or(left, |timeout| timeout.min(left))), ..process.clone() };
         let name = format!("{}-ready", self.server.identity.id);
-        let job = Job { process: &bounded, spot, name: &name, stdout: Stdout::File, cleans: false };
+        let job = Job {
+            process: &bounded,
+            spot,
+            name: &name,
+            stdout: Stdout::File,
+            cleans: false,
+            code: Code::ServerNotReady,
+        };
         let done = job::run(self.site, job)?;
         if done.cause == job::Cause::Interrupted {
             return Err(Trouble::Interrupted);
