@@ -36,6 +36,7 @@ mod planned;
 use std::io;
 use std::path::PathBuf;
 
+pub use environment::told;
 pub use interrupt::Interrupt;
 pub use log::Log;
 pub use not_yet::refuse;

@@ -99,7 +99,10 @@ impl Generate {
         };
         let interrupt = Interrupt::register().map_err(|error| stopped(&error))?;
         let running = start(options).map_err(|error| usage(&error))?;
-        let mut fds = [PollFd::from_borrowed_fd(running.fd(), PollFlags::IN), PollFd::from_borrowed_fd(interrupt.fd(), PollFlags::IN)];
+        let mut fds = [
+            PollFd::from_borrowed_fd(running.fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(interrupt.fd(), PollFlags::IN),
+        ];
         // A signal that is delivered during the poll makes the interrupt readable, so the poll is repeated.
         while matches!(poll(&mut fds, None), Err(rustix::io::Errno::INTR)) {}
         let interrupted = interrupt.count() > 0;

@@ -109,7 +109,12 @@ impl Run {
     }
 
     /// Writes and shows what is known, however the run ended.
-    fn conclude(&self, out: &Path, ended: Result<Ended, Fatal>, sources: &Sources) -> Result<ExitCode, Box<Diagnostic>> {
+    fn conclude(
+        &self,
+        out: &Path,
+        ended: Result<Ended, Fatal>,
+        sources: &Sources,
+    ) -> Result<ExitCode, Box<Diagnostic>> {
         let unwritable = |error: String| Box::new(Diagnostic::bare(Code::OutputUnwritable, error));
         let folded = fold_log(out).map_err(|(_, message)| message);
         let written = folded.and_then(|folded| {

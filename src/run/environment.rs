@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 
 use super::fill::Names;
 use crate::event::Event;
-use crate::plan::{Environment, Text};
+use crate::plan::{Environment, Process, Text};
 
 /// The variables of the caller that reach every process; `*` at the end stands for anything.
 const USUAL: [&str; 20] = [
@@ -66,6 +66,25 @@ pub(super) fn inherited(
 
 fn matches(pattern: &str, name: &str) -> bool {
     pattern.strip_suffix('*').map_or(pattern == name, |prefix| name.starts_with(prefix))
+}
+
+/// The variables that a process gets, by name, with the values that results may hold: those that the scenario sets, and
+/// PATH, LANG, `LC_*` and TZ. What only a run knows stands in braces.
+#[must_use]
+pub fn told(environment: &Environment, process: Option<&Process>) -> IndexMap<String, Option<String>> {
+    const SHOWN: [&str; 4] = ["PATH", "LANG", "LC_*", "TZ"];
+    let secret = |name: &str| environment.secret.iter().any(|secret| secret == name);
+    let caller = inherited(environment, std::env::vars_os());
+    let mut variables: IndexMap<String, Option<String>> = IndexMap::new();
+    for (name, value) in &caller {
+        let name = name.to_string_lossy().into_owned();
+        let shown = SHOWN.iter().any(|pattern| matches(pattern, &name)) && !secret(&name);
+        variables.insert(name, shown.then(|| value.to_string_lossy().into_owned()));
+    }
+    for (name, value) in [Some(&environment.set), process.map(|process| &process.env)].into_iter().flatten().flatten() {
+        variables.insert(name.clone(), (!secret(name)).then(|| value.to_string()));
+    }
+    variables
 }
 
 /// The whole environment of a process: what is inherited, what the scenario sets for all, what its entry sets.
