@@ -1,7 +1,7 @@
 //! The command line: arguments become options once, exit codes are decided in one place.
 //!
 //! In: the arguments. Out: an [`ExitCode`]. Here (and in `progress`) something is printed; nowhere else.
-//! To add a command, add a variant to [`Action`] with its arguments and a file under `cli/` that carries it out.
+//! To add a command, add a variant to `Action` with its arguments and a file under `cli/` that carries it out.
 
 mod check;
 mod load;

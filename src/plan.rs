@@ -872,7 +872,7 @@ impl Plan {
         self.loads.iter().find(|load| load.identity.id == id)
     }
 
-    /// SHA-256 of the plan's canonical JSON (keys sorted, no white space, no origins), in hex.
+    /// SHA-256 of the plan's canonical JSON (no white space, no origins), in hex.
     #[must_use]
     pub fn digest(&self) -> String {
         digest::of(self)

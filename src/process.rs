@@ -31,7 +31,7 @@ pub use user::{User, UserError};
 /// What to start, and how. Nothing of the caller's own environment, descriptors, signals or terminal reaches the child.
 #[derive(Clone, Debug)]
 pub struct Command {
-    /// The program file, as [`resolve`] found it.
+    /// The program file, as [`resolve()`] found it.
     pub program: PathBuf,
     /// The argument vector; the first element is the name by which the program is called.
     pub argv: Vec<OsString>,

@@ -1,6 +1,7 @@
 //! `validate` and `plan`: read a scenario, expand it, and touch nothing else.
 
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 
 use super::output::{diagnose, print};
 use super::{Exit, ScenarioArguments, SeedArguments};
@@ -135,13 +136,16 @@ impl Show {
     }
 }
 
-/// The plan as JSON, with its digest beside it.
+/// The plan as JSON, with its digest before it.
 fn json(plan: &Plan) -> String {
-    let mut json = serde_json::to_value(plan).unwrap_or_default();
-    if let Some(members) = json.as_object_mut() {
-        members.insert("digest".to_owned(), plan.digest().into());
+    #[derive(Serialize)]
+    struct Digested<'a> {
+        digest: String,
+        #[serde(flatten)]
+        plan: &'a Plan,
     }
-    let mut text = serde_json::to_string_pretty(&json).unwrap_or_default();
+    let digested = Digested { digest: plan.digest(), plan };
+    let mut text = serde_json::to_string_pretty(&digested).unwrap_or_default();
     text.push('\n');
     text
 }
