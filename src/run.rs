@@ -98,6 +98,13 @@ pub enum Fatal {
     Supervision(io::Error),
 }
 
+/// An event without the values of the variables that the plan calls secret, for what the caller itself emits.
+#[must_use]
+pub fn hide(plan: &Plan, event: Event) -> Event {
+    let inherited = environment::inherited(&plan.environment, std::env::vars_os());
+    environment::Secrets::new(&plan.environment, &inherited).hide_in(event)
+}
+
 /// Executes a plan. `Started` is the caller's to emit; all other events, up to `Finished`, come from here. Everything that
 /// was started is stopped when this returns, however it comes out.
 ///

@@ -19,7 +19,7 @@ use crate::event::{Event, SCHEMA, SourceFile, Started};
 use crate::plan::{Hole, design};
 use crate::progress::{Progress, Screen};
 use crate::report::write_all;
-use crate::run::{Ended, Fatal, Interrupt, Log, Options, clock, execute, refuse, told};
+use crate::run::{Ended, Fatal, Interrupt, Log, Options, clock, execute, hide, refuse, told};
 
 /// `bakeoff run`
 #[derive(Debug, Args)]
@@ -99,7 +99,7 @@ impl Run {
             progress.observe(&line);
             Ok(())
         };
-        let started = Event::Started(Box::new(self.started(planned)));
+        let started = hide(&planned.plan, Event::Started(Box::new(self.started(planned))));
         let ended = match emit(started) {
             Ok(()) => execute(&planned.plan, &planned.sources, &options, &mut emit),
             Err(error) => Err(Fatal::Log(error)),

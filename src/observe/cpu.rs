@@ -39,9 +39,24 @@ impl CpuSample {
     /// that happened the reading is repeated, a few times at most.
     #[must_use]
     pub fn of(pids: &[u32]) -> Option<CpuSample> {
-        let mut last = read_all(pids);
+        Self::settled(|| read_all(pids))
+    }
+
+    /// As [`of`](Self::of), of a tree whose orphans are waited for by `reaper`: of that process only what it waited for
+    /// counts, not its own time, which is no part of the tree's work.
+    #[must_use]
+    pub fn of_tree(reaper: u32, pids: &[u32]) -> Option<CpuSample> {
+        Self::settled(|| {
+            let mut times = read_all(pids);
+            times.push(times_of(reaper, false));
+            times
+        })
+    }
+
+    fn settled(read: impl Fn() -> Vec<Option<Times>>) -> Option<CpuSample> {
+        let mut last = read();
         for _ in 0..ATTEMPTS {
-            let next = read_all(pids);
+            let next = read();
             let settled = last.iter().zip(&next).all(|(a, b)| a.map(|t| t.waited) == b.map(|t| t.waited));
             last = next;
             if settled {
@@ -89,12 +104,19 @@ struct Times {
 }
 
 fn read_all(pids: &[u32]) -> Vec<Option<Times>> {
-    pids.iter().map(|&pid| times(pid)).collect()
+    pids.iter().map(|&pid| times_of(pid, true)).collect()
 }
 
-fn times(pid: u32) -> Option<Times> {
-    let stat = Ticks::read(&read_of(pid, "stat").ok()??)?;
-    let own = clock(pid).unwrap_or_else(|| duration(stat.user + stat.system));
+/// The times of a process: with its own, or only those of the children that it has waited for.
+fn times_of(pid: u32, with_own: bool) -> Option<Times> {
+    let mut stat = Ticks::read(&read_of(pid, "stat").ok()??)?;
+    let own = match with_own {
+        true => clock(pid).unwrap_or_else(|| duration(stat.user + stat.system)),
+        false => {
+            (stat.user, stat.system) = (0, 0);
+            Duration::ZERO
+        }
+    };
     let waited = stat.children_user + stat.children_system;
     let sample = CpuSample {
         user: duration(stat.user + stat.children_user),

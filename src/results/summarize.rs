@@ -132,10 +132,13 @@ fn median(values: &[f64], turn: &Turn, metric: &str) -> Result<f64, FoldError> {
     stats::median(values).map_err(refused)
 }
 
+/// The kernel counts pages in batches for each processor: peaks this near, in bytes, are the same.
+const FLOOR_NOISE: f64 = 64.0 * 4096.0;
+
 /// A command whose peak memory is not above what the launcher held has a peak that is not known.
 fn at_floor(cell: &Cell, runs: &[&Run]) -> Option<Warning> {
     let at_floor = |run: &&&Run| match (run.metrics.get("rss.peak"), run.metrics.get("rss.floor")) {
-        (Some(peak), Some(floor)) => peak <= floor,
+        (Some(peak), Some(floor)) => *peak <= floor + FLOOR_NOISE,
         _ => false,
     };
     let count = runs.iter().filter(at_floor).count();

@@ -1,6 +1,6 @@
 //! A run of a command: through the launcher, with the figures of that child alone.
 
-use super::effects::{Note, Run, Trouble};
+use super::effects::{Run, Trouble};
 use super::job::{self, Blamed, Job};
 use super::machine::Busy;
 use super::server::bytes;
@@ -8,10 +8,7 @@ use super::site::{Site, Spot};
 use crate::diagnostic::Code;
 use crate::event::Metrics;
 use crate::plan::{Command, Expect};
-use crate::process::{Exit, Status};
-
-/// The kernel counts pages in batches for each processor: peaks this near, in bytes, are the same.
-const NOISE: u64 = 64 * 4096;
+use crate::process::Exit;
 
 /// Runs it once.
 pub(super) fn run(site: &Site<'_>, command: &Command, spot: Spot<'_>, expects: &[&Expect]) -> Run {
@@ -28,7 +25,6 @@ pub(super) fn run(site: &Site<'_>, command: &Command, spot: Spot<'_>, expects: &
         run.metrics = metrics(exit);
         let own = (exit.user + exit.system).as_secs_f64() / exit.wall.as_secs_f64().max(f64::MIN_POSITIVE);
         run.metrics.extend(busy.since(own));
-        run.notes.extend(floor(name, exit));
     }
     let named = format!("the command `{name}`");
     run.trouble =
@@ -51,18 +47,6 @@ fn metrics(exit: &Exit) -> Metrics {
     ];
     let counts = counts.into_iter().map(|(name, count)| (name, bytes(count)));
     figures.into_iter().chain(counts).map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// A peak at the floor says only that it was not above.
-fn floor(name: &str, exit: &Exit) -> Option<Note> {
-    let well = matches!(exit.status, Status::Code(_));
-    let at_floor = well && exit.rss_peak <= exit.rss_floor + NOISE;
-    at_floor.then(|| {
-        Note::new(
-            "rss-floor",
-            format!("`{name}` needs no more memory than its launcher: rss.peak is that of the launcher"),
-        )
-    })
 }
 
 /// Whether trouble is an interruption.

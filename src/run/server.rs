@@ -19,6 +19,7 @@ use super::site::{Site, Spot};
 use super::{Interrupt, wait};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::event::Metrics;
+use crate::observe::cpu::CpuSample;
 use crate::observe::memory::{Memory, pss_of, rss_of};
 use crate::observe::port::free_port;
 use crate::plan::{self, Launch, Port, Server, Stdout};
@@ -62,12 +63,10 @@ impl Fleet {
         self.addresses.get(self.index(server)?)
     }
 
-    /// The processes of a server's tree, and their launcher, which adopts orphans.
-    pub(super) fn tree(&mut self, server: &Server) -> Option<Vec<u32>> {
+    /// The CPU time that a server's tree has used. Its launcher adopts orphans, and is no part of the tree itself.
+    pub(super) fn cpu(&mut self, server: &Server) -> Option<CpuSample> {
         let process = self.live(server)?.process.as_ref()?;
-        let mut pids = process.tree();
-        pids.push(process.launcher_id());
-        Some(pids)
+        CpuSample::of_tree(process.launcher_id(), &process.tree())
     }
 
     /// Can be read when one of the servers has exited.

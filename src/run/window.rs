@@ -165,13 +165,13 @@ impl Window<'_> {
 
     fn look(&self, fleet: &mut Fleet, started: Option<u64>) -> Base {
         let at = Instant::now();
-        let cpu = fleet.tree(self.server).and_then(|tree| CpuSample::of(&tree));
+        let cpu = fleet.cpu(self.server);
         Base { at, cpu, busy: Busy::now(), started }
     }
 
     fn tick(&self, fleet: &mut Fleet, last: &Tick, progress: Progress) -> (Tick, Metrics) {
         let at = Instant::now();
-        let cpu = fleet.tree(self.server).and_then(|tree| CpuSample::of(&tree));
+        let cpu = fleet.cpu(self.server);
         let mut values = Metrics::new();
         values.insert("requests".to_owned(), bytes(progress.started.saturating_sub(last.progress.started)));
         values.insert("errors.total".to_owned(), bytes(progress.errors.saturating_sub(last.progress.errors)));
