@@ -8,6 +8,7 @@
 //! add something set up before a child's exec, add it to `spawn::child` (in the timed window) or `launcher::begin` (before).
 
 mod drain;
+mod floor;
 mod handle;
 pub mod launcher;
 mod log;

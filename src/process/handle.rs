@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 use super::launcher::{PATIENCE, WORD};
 use super::protocol::{Channel, Down, Failure, Received, Request, Stage, Up, wait};
@@ -24,6 +24,9 @@ use super::{Command, Descendant, Ended, Exit, Output, Stdin, tree};
 
 /// How long descendants and output that outlive the main process have to end by themselves.
 const SETTLE: Duration = Duration::from_millis(200);
+
+/// How much longer than it allows itself a launcher may take to tell the end, before it counts as lost.
+const MARGIN: Duration = Duration::from_secs(10);
 
 /// The launchers of this process, which are no orphans.
 static HELD: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
@@ -77,6 +80,9 @@ pub enum LaunchError {
     /// bakeoff's own part in it.
     #[error("no process can be started: {0}")]
     Launcher(io::Error),
+    /// The launcher was killed before it could tell, or its program is none.
+    #[error("{0}")]
+    Lost(#[from] Lost),
 }
 
 /// The launcher of a process ended before its time, killed by someone.
@@ -186,6 +192,7 @@ fn error(failure: Failure, command: &Command) -> LaunchError {
         Output::Null => PathBuf::new(),
     };
     match (failure.stage, failure.errno) {
+        (Stage::Launcher, Errno::PIPE) => LaunchError::Lost(Lost),
         (Stage::Launcher, _) => LaunchError::Launcher(source),
         (Stage::Cwd, _) => LaunchError::Cwd(command.cwd.clone(), source),
         (Stage::Stdout, _) => LaunchError::Log(log(&command.stdout), source),
@@ -213,10 +220,18 @@ impl Process {
                 }
                 Received::Message(Up::Failed(failure)) => return Err(failure),
                 Received::Message(_) => {}
-                Received::Nothing => drop(wait(&[self.control.as_fd()], None)),
+                Received::Nothing => {
+                    wait(&[self.control.as_fd()], Some(Duration::from_secs(1)));
+                    self.wake();
+                }
                 Received::Closed => return Err(Stage::Launcher.fails(Errno::PIPE)),
             }
         }
+    }
+
+    /// A child may have stopped its launcher.
+    fn wake(&self) {
+        let _ = Pid::from_raw(self.launcher_id() as i32).map(|launcher| kill_process(launcher, Signal::CONT));
     }
 
     /// The id of the main process. Once it has exited, the id may belong to another.
@@ -301,8 +316,9 @@ impl Process {
 
     fn finish(&mut self, settle: Duration) -> Ended {
         self.finished = true;
+        self.wake();
         self.control.send(&Down::End(settle));
-        let until = Instant::now() + settle + 2 * PATIENCE;
+        let until = Instant::now() + settle + PATIENCE + MARGIN;
         let told = loop {
             match self.control.receive() {
                 Received::Message(Up::Ended(ended)) => break Some(ended),
@@ -317,8 +333,11 @@ impl Process {
         if told.is_none() {
             let _ = self.launcher.kill();
         }
-        let _ = self.launcher.wait();
-        held().remove(&self.launcher_id());
+        // One that still kills survivors goes on with it.
+        if told.as_ref().is_none_or(|ended| ended.survivors.is_empty()) {
+            let _ = self.launcher.wait();
+            held().remove(&self.launcher_id());
+        }
         told.unwrap_or_else(|| {
             let (left, survivors) = match adopts_orphans() {
                 true => end_orphans(),
@@ -367,7 +386,7 @@ pub fn end_orphans() -> (Vec<Descendant>, Vec<Descendant>) {
         found.extend(named.filter(|one| !found.iter().any(|known| known.pid == one.pid)).collect::<Vec<_>>());
         tree::kill(me, &launchers);
         for pid in &orphans {
-            let _ = rustix::process::waitpid(Pid::from_raw(*pid as i32), WaitOptions::NOHANG);
+            let _ = waitpid(Pid::from_raw(*pid as i32), WaitOptions::NOHANG);
         }
         drop(held);
         if Instant::now() > until {

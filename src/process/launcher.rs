@@ -4,7 +4,6 @@
 //! the whole tree when it is told to or when the socket closes, however bakeoff came to its end, and then itself. What it
 //! holds in memory when it spawns is the floor under the child's `rss_peak`, so it runs before anything else is set up.
 
-use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
@@ -18,7 +17,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use super::drain::Drain;
 use super::protocol::{Channel, Down, Failure, Received, Request, Stage, Started, Up, wait};
 use super::spawn::{Image, now};
-use super::{Ended, Exit, LogError, Status, Stream, tree};
+use super::{Ended, Exit, LogError, Status, Stream, floor, tree};
 
 /// The argument that asks for this mode.
 pub(super) const WORD: &str = "__launch";
@@ -45,9 +44,8 @@ fn serve() -> Option<()> {
             Received::Closed => return None,
         }
     };
-    let mut outputs = [None, None];
-    match begin(&request, &mut outputs) {
-        Ok((main, floor)) => {
+    match begin(&request) {
+        Ok((main, floor, outputs)) => {
             control.send(&Up::Started(Started { pid: main.pid, at: main.at }));
             Watch { control, deaths, main, floor, exit: None, outputs }.run();
         }
@@ -61,13 +59,14 @@ fn serve() -> Option<()> {
 fn isolate() -> Result<OwnedFd, Errno> {
     rustix::process::setsid()?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    #[expect(unsafe_code, reason = "close_range, signal, sigprocmask and signalfd have no safe binding")]
+    #[expect(unsafe_code, reason = "close_range, sigaction, sigprocmask and signalfd have no safe binding")]
     // SAFETY: nothing has been opened here yet, so the descriptors from 3 on are strangers'; no handler is installed, only
     // default actions; the sets are written before they are read.
     unsafe {
         libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0);
-        for signal in 1..=libc::SIGRTMAX() {
-            libc::signal(signal, libc::SIG_DFL);
+        // Straight to the kernel, since libc keeps two signals to itself; an action of zeros is the default one.
+        for signal in 1..=64 {
+            libc::syscall(libc::SYS_rt_sigaction, signal, &[0_u64; 4], 0, 8);
         }
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut set);
@@ -81,30 +80,29 @@ fn isolate() -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Sets up what the child inherits and spawns it; gives also the floor in bytes.
-fn begin(request: &Request, outputs: &mut [Option<Drain>; 2]) -> Result<(Started, u64), Failure> {
+/// Sets up what the child inherits and spawns it. Gives also the floor in bytes, and the drains of its output.
+fn begin(request: &Request) -> Result<(Started, u64, [Option<Drain>; 2]), Failure> {
     rustix::process::chdir(&request.cwd).map_err(|errno| Stage::Cwd.fails(errno))?;
     let null = io::stderr().as_fd().try_clone_to_owned().map_err(|_| Stage::Launcher.fails(Errno::MFILE))?;
-    let mut open = |index: usize, path: &Option<PathBuf>, stage: Stage| match path {
-        Some(path) => {
-            let (drain, pipe) = Drain::open(path).map_err(|errno| stage.fails(errno))?;
-            outputs[index] = Some(drain);
-            Ok(Some(pipe))
-        }
-        None => Ok(None),
+    let open = |path: &Option<PathBuf>, stage: Stage| match path.as_deref().map(Drain::open).transpose() {
+        Ok(opened) => Ok(opened.unzip()),
+        Err(errno) => Err(stage.fails(errno)),
     };
-    let stdout = open(0, &request.stdout, Stage::Stdout)?;
-    let stderr = open(1, &request.stderr, Stage::Stderr)?;
+    let (stdout_drain, stdout) = open(&request.stdout, Stage::Stdout)?;
+    let (stderr_drain, stderr) = open(&request.stderr, Stage::Stderr)?;
     let fd = |pipe: &Option<OwnedFd>| pipe.as_ref().unwrap_or(&null).as_raw_fd();
     let mut image = Image::new(request, [fd(&stdout), fd(&stderr)])?;
     let everywhere = sched_getaffinity(None).map_err(|errno| Stage::Cpus.fails(errno))?;
     restrict(&request.cpus).map_err(|errno| Stage::Cpus.fails(errno))?;
-    let floor = forget_peak();
+    floor::shrink();
+    floor::forget_peak();
+    image.rehearse();
+    let floor = floor::peak();
     let started = image.spawn();
     if !request.cpus.is_empty() {
         let _ = sched_setaffinity(None, &everywhere);
     }
-    Ok((started?, floor))
+    Ok((started?, floor, [stdout_drain, stderr_drain]))
 }
 
 /// Stays on these processors, so that a child starts there and need not move.
@@ -119,14 +117,6 @@ fn restrict(cpus: &[usize]) -> Result<(), Errno> {
     cpus.iter().for_each(|cpu| wanted.set(*cpu));
     sched_setaffinity(None, &wanted)?;
     if sched_getaffinity(None)? == wanted { Ok(()) } else { Err(Errno::INVAL) }
-}
-
-/// Sets the peak of this process' resident set to what it is now and gives it, in bytes.
-fn forget_peak() -> u64 {
-    let _ = fs::write("/proc/self/clear_refs", "5");
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
-    peak.map_or(0, |peak: u64| peak * 1024)
 }
 
 /// The running child and all that is watched of it.
@@ -157,7 +147,7 @@ impl Watch {
         let control = listen.then(|| self.control.as_fd());
         let pipes = self.outputs.iter().flatten().filter_map(Drain::pipe);
         wait(&[self.deaths.as_fd()].into_iter().chain(control).chain(pipes).collect::<Vec<_>>(), timeout);
-        let _ = rustix::io::read(&self.deaths, &mut [0; 128][..]);
+        self.forget_deaths();
         let alive = self.reap();
         for output in self.outputs.iter_mut().flatten() {
             output.take();
@@ -207,23 +197,39 @@ impl Watch {
             while self.busy() && now() < settled {
                 self.step(Some(settled.saturating_sub(now())), false);
             }
-            let rest = tree::descendants(me);
-            ended.left = tree::name(&rest);
+            // One that lives only to start the next may be gone before it is named: some more looks find another.
+            ended.left = (0..100)
+                .map_while(|_| self.reap().then(|| tree::name(&tree::descendants(me))))
+                .find(|names| !names.is_empty())
+                .unwrap_or_default();
             ended.held_output = ended.left.clone();
             ended.held_output.retain(|one| self.outputs.iter().flatten().any(|output| output.held_by(one.pid)));
         }
-        let deadline = now() + PATIENCE;
-        while self.reap() && now() < deadline {
-            tree::kill(me, &[]);
-            wait(&[self.deaths.as_fd()], Some(RETRY));
-            let _ = rustix::io::read(&self.deaths, &mut [0; 128][..]);
-        }
+        // Against a tree that forks faster than it is killed; only root may.
+        let _ = rustix::process::setpriority_process(None, -20);
+        self.kill(now() + PATIENCE);
         ended.survivors = tree::name(&tree::descendants(me));
-        for (output, stream) in self.outputs.into_iter().zip([Stream::Stdout, Stream::Stderr]) {
+        for (output, stream) in std::mem::take(&mut self.outputs).into_iter().zip([Stream::Stdout, Stream::Stderr]) {
             ended.log_errors.extend(output.and_then(Drain::finish).map(|errno| LogError { stream, errno }));
         }
-        ended.exit = self.exit;
+        ended.exit = self.exit.clone();
         self.control.send(&Up::Ended(ended));
+        // All has been said, but the survivors are not let go.
+        self.kill(Duration::MAX);
+    }
+
+    /// Kills all descendants until none is left, or until this time.
+    fn kill(&mut self, until: Duration) {
+        while self.reap() && now() < until {
+            tree::kill(std::process::id(), &[]);
+            wait(&[self.deaths.as_fd()], Some(RETRY));
+            self.forget_deaths();
+        }
+    }
+
+    /// The deaths that were announced are about to be looked for.
+    fn forget_deaths(&self) {
+        let _ = rustix::io::read(&self.deaths, &mut [0; 128][..]);
     }
 
     fn busy(&mut self) -> bool {

@@ -111,22 +111,23 @@ impl Channel {
         }
     }
 
-    /// The next message, if it is there; never waits.
+    /// The next message, if all of it is there; never waits, and never takes a byte of the one after it, so that the
+    /// descriptor can be read as long as there is one.
     pub(super) fn receive<T: Field>(&mut self) -> Received<T> {
         loop {
-            if let Some((length, body)) = self.unread.split_first_chunk::<8>() {
-                let length = u64::from_le_bytes(*length) as usize;
-                if let Some(mut body) = body.get(..length) {
-                    let message = T::take(&mut body);
-                    self.unread.drain(..8 + length);
-                    return message.map_or(Received::Closed, Received::Message);
-                }
+            let have = self.unread.len();
+            let whole = self.unread.first_chunk::<8>().map(|length| 8 + u64::from_le_bytes(*length) as usize);
+            if whole == Some(have) {
+                let message = T::take(&mut &self.unread[8..]);
+                self.unread.clear();
+                return message.map_or(Received::Closed, Received::Message);
             }
-            let mut chunk = [0; 4096];
-            match rustix::net::recv(&self.socket, &mut chunk[..], RecvFlags::DONTWAIT) {
+            self.unread.resize(whole.unwrap_or(8), 0);
+            let outcome = rustix::net::recv(&self.socket, &mut self.unread[have..], RecvFlags::DONTWAIT);
+            self.unread.truncate(have + outcome.map_or(0, |(read, _)| read));
+            match outcome {
                 Ok((0, _)) => return Received::Closed,
-                Ok((read, _)) => self.unread.extend_from_slice(&chunk[..read]),
-                Err(Errno::INTR) => {}
+                Ok(_) | Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Received::Nothing,
                 Err(_) => return Received::Closed,
             }

@@ -48,12 +48,17 @@ fn walk(root: u32, spared: &[u32], mut visit: impl FnMut(u32)) -> Vec<u32> {
 /// The children of all threads of a process.
 pub(super) fn children(parent: u32) -> Vec<u32> {
     if !Path::new("/proc/thread-self/children").exists() {
-        return numbers("/proc").filter(|pid| stat(*pid).is_some_and(|stat| stat.parent == parent)).collect();
+        return by_parent(parent);
     }
     let tasks = format!("/proc/{parent}/task");
     let of_task = |task| fs::read_to_string(format!("{tasks}/{task}/children")).unwrap_or_default();
     let listed = numbers(&tasks).map(of_task).collect::<String>();
     listed.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// The same on a kernel that lists no children.
+fn by_parent(parent: u32) -> Vec<u32> {
+    numbers("/proc").filter(|pid| stat(*pid).is_some_and(|stat| stat.parent == parent)).collect()
 }
 
 fn numbers(directory: &str) -> impl Iterator<Item = u32> {
@@ -88,4 +93,37 @@ pub(super) fn holds(pid: u32, pipe: &OwnedFd) -> bool {
     let link = format!("pipe:[{}]", pipe.st_ino);
     let descriptors = format!("/proc/{pid}/fd");
     numbers(&descriptors).any(|fd| fs::read_link(format!("{descriptors}/{fd}")).is_ok_and(|to| to == Path::new(&link)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::{by_parent, children, descendants, name};
+
+    #[test]
+    fn children_are_found_by_either_way_and_named_while_they_live() {
+        let mut shell = Command::new("sh").args(["-c", "echo; sleep 60; :"]).stdout(Stdio::piped()).spawn().unwrap();
+        let me = std::process::id();
+        assert!(children(me).contains(&shell.id()));
+        assert!(by_parent(me).contains(&shell.id()));
+        let sleep = loop {
+            if let [sleep] = descendants(shell.id())[..]
+                && name(&[sleep])[0].comm == "sleep"
+            {
+                break sleep;
+            }
+        };
+        assert_eq!(by_parent(shell.id()), [sleep]);
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(sleep as i32).unwrap(),
+            rustix::process::Signal::KILL,
+        )
+        .unwrap();
+        shell.kill().unwrap();
+        while !name(&[shell.id()]).is_empty() {}
+        assert!(children(me).contains(&shell.id()), "a zombie is a child, but has no name");
+        shell.wait().unwrap();
+        assert!(!children(me).contains(&shell.id()));
+    }
 }
