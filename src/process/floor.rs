@@ -15,7 +15,11 @@ pub(super) fn shrink() {
                     #[expect(unsafe_code, reason = "madvise takes addresses")]
                     // SAFETY: the range is mapped from a file, not writable, and no page of it differs from the file: what
                     // is touched of it later is read from there again.
-                    let _ = unsafe { libc::madvise(start as *mut _, end - start, libc::MADV_DONTNEED) };
+                    unsafe {
+                        // What is touched again comes back in small pieces, not in huge pages of a large program.
+                        let _ = libc::madvise(start as *mut _, end - start, libc::MADV_NOHUGEPAGE);
+                        let _ = libc::madvise(start as *mut _, end - start, libc::MADV_DONTNEED);
+                    }
                 }
             }
             (Some(range), Some(permissions)) if !range.ends_with(':') => {

@@ -29,13 +29,17 @@ fn the_peak_is_that_of_a_program_which_fills_200_mb() {
     assert!((exit.rss_peak as f64 / own - 1.0).abs() < 0.02, "{exit:?}, but itself says {own}");
 }
 
+/// What a launcher may hold, in bytes. It touches a few pages of its program, but kernels from 6.18 on map the whole of the
+/// page cache's pieces around them, up to 2 MiB each, of a program that is 25 MB large in a debug build.
+const FLOOR: u64 = 16 << 20;
+
 #[test]
 fn the_peak_of_a_small_program_is_not_that_of_who_started_it() {
     let held = vec![1_u8; 500_000_000];
     let exit = exit(Run::new(&["true"]).finish());
     assert_eq!(held.iter().step_by(4096).map(|byte| usize::from(*byte)).sum::<usize>(), held.len().div_ceil(4096));
-    assert!(exit.rss_peak < 4 << 20, "{exit:?}");
-    assert!((256 << 10..4 << 20).contains(&exit.rss_floor), "{exit:?}");
+    assert!(exit.rss_peak < FLOOR, "{exit:?}");
+    assert!((256 << 10..FLOOR).contains(&exit.rss_floor), "{exit:?}");
     assert!(exit.rss_peak + (512 << 10) > exit.rss_floor, "{exit:?}");
 }
 
