@@ -197,7 +197,11 @@ fn owner_to_be_killed() {
     let run = Run::shell(&format!("python3 -c '{DAEMON}'; sleep 300"));
     let process = run.launch();
     run.first_lines();
-    let all = eventually("the daemon and a sleep", || Some(process.tree()).filter(|tree| tree.len() == 3));
+    // Before the sleep there is the program that becomes a daemon, with its children on their way.
+    let sleeps = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "sleep\n");
+    let all = eventually("the daemon and a sleep", || {
+        Some(process.tree()).filter(|tree| tree.len() == 3 && tree.iter().any(sleeps))
+    });
     let pids = [all, vec![process.launcher_id()]].concat();
     fs::write(Path::new(&directory).join("part"), format!("{pids:?}")).unwrap();
     fs::rename(Path::new(&directory).join("part"), Path::new(&directory).join("pids")).unwrap();
