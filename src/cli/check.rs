@@ -109,8 +109,7 @@ impl Validate {
             counted(cells, "cell"),
             counted(plan.groups.len(), "group"),
             counted(turns, "turn"),
-        ));
-        Exit::Done
+        ))
     }
 }
 
@@ -121,13 +120,10 @@ fn counted(count: usize, word: &str) -> String {
 impl Show {
     pub(super) fn run(&self) -> Exit {
         match self.scenario.plan(self.seed.seed) {
-            Ok(planned) => {
-                match self.format {
-                    Format::Text => print(&show(&planned.plan)),
-                    Format::Json => print(&json(&planned.plan)),
-                }
-                Exit::Done
-            }
+            Ok(planned) => match self.format {
+                Format::Text => print(&show(&planned.plan)),
+                Format::Json => print(&json(&planned.plan)),
+            },
             Err(invalid) => {
                 diagnose(&invalid.diagnostics, &invalid.sources);
                 Exit::Usage

@@ -29,7 +29,7 @@ pub(super) struct Generate {
     duration: Option<Duration>,
 
     /// How many requests, in place of a duration
-    #[arg(short = 'n', long = "requests", value_name = "N")]
+    #[arg(short = 'n', long = "requests", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
     /// When a request without an answer is given up
@@ -62,11 +62,11 @@ impl Generate {
     pub(super) fn run(&self) -> ExitCode {
         match self.generate() {
             Ok((outcome, interrupted)) => {
-                print(&summary(&outcome));
+                let printed = print(&summary(&outcome));
                 match (interrupted, outcome.counts.errors()) {
                     (true, _) => ExitCode::from(130),
-                    (false, 0) => Exit::Done.into(),
-                    (false, _) => Exit::Failed.into(),
+                    (false, 0) => printed.into(),
+                    (false, _) => printed.max(Exit::Failed).into(),
                 }
             }
             Err((exit, message)) => {
@@ -117,7 +117,7 @@ impl Generate {
 /// The figures for people.
 fn summary(outcome: &Outcome) -> String {
     let mut out = String::new();
-    let mut row = |name: &str, value: String| out.push_str(&format!("{name:<12}{value}\n"));
+    let mut row = |name: &str, value: String| out.push_str(&format!("{name:<17}{value}\n"));
     let counts = &outcome.counts;
     row("elapsed", show::span(outcome.elapsed.as_secs_f64()));
     row("requests", show::count(counts.started));
@@ -134,7 +134,7 @@ fn summary(outcome: &Outcome) -> String {
         row("latency max", seconds(max as f64));
     }
     for kind in Kind::ALL.into_iter().filter(|kind| counts.of(*kind) > 0) {
-        row(kind.name(), show::count(counts.of(kind)));
+        row(&format!("errors.{}", kind.name()), show::count(counts.of(kind)));
     }
     if counts.in_flight > 0 {
         row("in flight", show::count(counts.in_flight));

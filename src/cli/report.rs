@@ -21,45 +21,49 @@ pub(super) struct Report {
 
 impl Report {
     pub(super) fn run(&self) -> Exit {
-        let outcome = if self.path.is_dir() { remake(&self.path) } else { stored(&self.path) };
-        match outcome {
-            Ok(results) => {
-                show(&results);
-                Exit::Done
-            }
-            Err((exit, message)) => {
-                say(&format!("error: {message}\n"));
-                exit
-            }
-        }
+        let outcome =
+            if self.path.is_dir() { remake(&self.path) } else { stored(&self.path).map(|results| show(&results)) };
+        outcome.unwrap_or_else(|(exit, message)| {
+            say(&format!("error: {message}\n"));
+            exit
+        })
     }
 }
 
-/// Folds the log of `directory` and writes every file that is made of it.
-fn remake(directory: &Path) -> Result<Results, (Exit, String)> {
+/// Folds the log of `directory`, shows what it says, and writes every file that is made of it.
+fn remake(directory: &Path) -> Result<Exit, (Exit, String)> {
     let folded = fold_log(directory)?;
+    // On a full disk the report is still to be read.
+    let shown = show(&folded.results);
     write_all(directory, &folded).map_err(|error| (Exit::Stopped, error.to_string()))?;
-    Ok(folded.results)
+    Ok(shown)
 }
 
 /// The results of the log in `directory`.
 pub(super) fn fold_log(directory: &Path) -> Result<Folded, (Exit, String)> {
     let log = directory.join("events.jsonl");
-    let file = File::open(&log).map_err(|error| (Exit::Usage, format!("cannot read {}: {error}", log.display())))?;
+    let unreadable = |error: &dyn std::fmt::Display| (Exit::Usage, format!("cannot read {}: {error}", log.display()));
+    if !log.metadata().map_err(|error| unreadable(&error))?.is_file() {
+        return Err(unreadable(&"it is not a regular file"));
+    }
+    let file = File::open(&log).map_err(|error| unreadable(&error))?;
     fold(BufReader::new(file), &super::program()).map_err(|error| (Exit::Usage, format!("{}: {error}", log.display())))
 }
 
 fn stored(path: &Path) -> Result<Results, (Exit, String)> {
     let wrong = |error: &dyn std::fmt::Display| (Exit::Usage, format!("cannot read {}: {error}", path.display()));
+    if !path.metadata().map_err(|error| wrong(&error))?.is_file() {
+        return Err(wrong(&"it is not a regular file"));
+    }
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
     Results::from_json(&text).map_err(|error| wrong(&error))
 }
 
 /// Shows results on stdout.
-pub(super) fn show(results: &Results) {
+pub(super) fn show(results: &Results) -> Exit {
     let stdout = std::io::stdout();
     let width = console_width();
-    print(&terminal(&document(results), Look { width, colour: colored(&stdout) }));
+    print(&terminal(&document(results), Look { width, colour: colored(&stdout) }))
 }
 
 /// Columns of the terminal, where stdout is one.

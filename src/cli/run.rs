@@ -11,7 +11,7 @@ use indicatif::ProgressDrawTarget;
 use sha2::{Digest as _, Sha256};
 
 use super::check::Planned;
-use super::output::{diagnose, say};
+use super::output::{diagnose, is_dumb, say};
 use super::report::{fold_log, show};
 use super::{Exit, ScenarioArguments, SeedArguments, program};
 use crate::diagnostic::{Code, Diagnostic, Sources};
@@ -128,7 +128,8 @@ impl Run {
                     say(&format!("they are incomplete: {message}\n"));
                 }
                 match fatal {
-                    Fatal::Stopped(diagnostic) => Err(diagnostic),
+                    // Progress has shown it when it happened.
+                    Fatal::Stopped(_) => Ok(Exit::Stopped.into()),
                     Fatal::Log(_) => Err(unwritable(fatal.to_string())),
                     Fatal::Directory { .. } | Fatal::Supervision(_) => {
                         diagnose(&[Diagnostic::bare(Code::OutputUnwritable, fatal.to_string())], sources);
@@ -138,12 +139,12 @@ impl Run {
             }
             (Ok(_), Err(message)) => Err(unwritable(message)),
             (Ok(ended), Ok(results)) => {
-                show(&results);
+                let shown = show(&results);
                 say(&format!("results: {}\n", out.display()));
                 Ok(match (ended.interrupted, ended.failed) {
                     (Some(_), _) => ExitCode::from(INTERRUPTED),
-                    (None, true) => Exit::Failed.into(),
-                    (None, false) => Exit::Done.into(),
+                    (None, true) => shown.max(Exit::Failed).into(),
+                    (None, false) => shown.into(),
                 })
             }
         }
@@ -196,7 +197,7 @@ impl Run {
 
 /// Where progress is shown: a bar on a terminal, plain lines elsewhere.
 fn screen() -> Screen {
-    match io::stderr().is_terminal() {
+    match io::stderr().is_terminal() && !is_dumb() {
         true => Screen::Terminal(ProgressDrawTarget::stderr()),
         false => Screen::Plain(Box::new(io::stderr())),
     }

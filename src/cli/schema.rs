@@ -31,8 +31,7 @@ pub enum Kind {
 
 impl Print {
     pub(super) fn run(&self) -> Exit {
-        print(&self.kind.text());
-        Exit::Done
+        print(&self.kind.text())
     }
 }
 

@@ -78,8 +78,6 @@ impl Builtin {
 
 const LOWER: Option<Better> = Some(Better::Lower);
 const HIGHER: Option<Better> = Some(Better::Higher);
-/// A clock tick of `/proc/PID/stat`, in seconds.
-const TICK: Option<f64> = Some(0.01);
 /// A page of memory, in bytes.
 const PAGE: Option<f64> = Some(4096.0);
 
@@ -128,8 +126,8 @@ pub const BUILTIN: &[Builtin] = &[
     ),
     row("pss.idle", Of::ServerStart, ("B", LOWER, None), "proportional memory of the process tree when ready"),
     row("pss.end", Of::ServerStart, ("B", LOWER, None), "proportional memory of the process tree after the last run"),
-    row("cpu.user", Of::ServerRun, ("s", LOWER, TICK), "CPU time in user mode of the server's process tree"),
-    row("cpu.system", Of::ServerRun, ("s", LOWER, TICK), "CPU time in the kernel of the server's process tree"),
+    row("cpu.user", Of::ServerRun, ("s", LOWER, None), "CPU time in user mode of the server's process tree"),
+    row("cpu.system", Of::ServerRun, ("s", LOWER, None), "CPU time in the kernel of the server's process tree"),
     row("cpu.cores", Of::ServerRun, ("1", None, None), "cores that the server's process tree kept busy"),
     row("cpu.per_request", Of::LoadRun, ("s", LOWER, None), "CPU time of the server's process tree for each request"),
     row("throughput", Of::LoadRun, ("1/s", HIGHER, None), "good answers per second"),

@@ -156,7 +156,14 @@ fn os_error(errno: Errno) -> LaunchError {
 fn open(stdin: &Stdin) -> Result<Stdio, LaunchError> {
     match stdin {
         Stdin::Null => Ok(Stdio::null()),
-        Stdin::File(path) => Ok(File::open(path).map_err(|error| LaunchError::Stdin(path.clone(), error))?.into()),
+        Stdin::File(path) => {
+            let wrong = |error| LaunchError::Stdin(path.clone(), error);
+            // To open a pipe that nobody writes to would be to wait for ever.
+            if !path.metadata().map_err(wrong)?.is_file() {
+                return Err(wrong(io::Error::other("it is not a regular file")));
+            }
+            Ok(File::open(path).map_err(wrong)?.into())
+        }
         Stdin::Text(text) => {
             let memory: OwnedFd = rustix::fs::memfd_create("stdin", MemfdFlags::CLOEXEC).map_err(os_error)?;
             let mut memory = File::from(memory);

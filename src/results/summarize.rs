@@ -132,8 +132,8 @@ fn median(values: &[f64], turn: &Turn, metric: &str) -> Result<f64, FoldError> {
     stats::median(values).map_err(refused)
 }
 
-/// The kernel counts pages in batches for each processor: peaks this near, in bytes, are the same.
-const FLOOR_NOISE: f64 = 64.0 * 4096.0;
+/// The kernel counts pages of each kind in batches for each processor: peaks this near, in bytes, are the same.
+const FLOOR_NOISE: f64 = 1_048_576.0;
 
 /// A command whose peak memory is not above what the launcher held has a peak that is not known.
 fn at_floor(cell: &Cell, runs: &[&Run]) -> Option<Warning> {

@@ -110,8 +110,8 @@ pub(super) trait Effects {
     /// What the machine is.
     fn machine(&mut self) -> MachineFacts;
 
-    /// The programs and files that take part, each once.
-    fn inputs(&mut self) -> (Vec<InputFile>, Vec<Note>);
+    /// The programs and files that take part, each once. A program that is not there is trouble.
+    fn inputs(&mut self) -> Result<(Vec<InputFile>, Vec<Note>), Trouble>;
 
     /// A setup step.
     fn setup(&mut self, step: &Step) -> Result<SetupStep, Trouble>;

@@ -44,6 +44,35 @@ const USUAL: [&str; 20] = [
 /// What stands in place of a secret.
 const HIDDEN: &str = "***";
 
+/// Keys of events below which there is text that scenarios, processes and servers wrote.
+const FREE: [&str; 25] = [
+    "text",
+    "reason",
+    "message",
+    "rendered",
+    "lines",
+    "command",
+    "error",
+    "head",
+    "headers",
+    "expected",
+    "actual",
+    "stdout",
+    "stderr",
+    "step",
+    "title",
+    "description",
+    "label",
+    "caveats",
+    "request",
+    "path",
+    "vars",
+    "set",
+    "environment",
+    "facts",
+    "exit",
+];
+
 /// Variables and their values.
 pub(super) type Variables = IndexMap<OsString, OsString>;
 
@@ -120,32 +149,28 @@ impl Secrets {
         self.values.iter().fold(text.to_owned(), |text, value| text.replace(value, HIDDEN))
     }
 
-    /// The event without them, whatever field they stand in.
+    /// The event without them, in every field that holds text from outside. Ids, names and words of the log's own are
+    /// left as they are: a secret that reads `ok` must not take the log apart.
     pub(super) fn hide_in(&self, event: Event) -> Event {
         if self.values.is_empty() {
             return event;
         }
         let shown = |event: &Event| {
             let mut json = serde_json::to_value(event).ok()?;
-            self.walk(&mut json);
+            self.walk(&mut json, false);
             serde_json::from_value(json).ok()
         };
-        // An event is JSON by its type, and reads back: the log rests on it.
+        // An event is JSON by its type, and reads back with other texts in it: the log rests on it.
         shown(&event).unwrap_or(Event::Unknown)
     }
 
-    fn walk(&self, json: &mut Json) {
+    /// Hides them in every string where `free`, and below the keys that hold text from outside.
+    fn walk(&self, json: &mut Json, free: bool) {
         match json {
-            Json::String(text) => *text = self.hide(text),
-            Json::Array(items) => items.iter_mut().for_each(|item| self.walk(item)),
+            Json::String(text) if free => *text = self.hide(text),
+            Json::Array(items) => items.iter_mut().for_each(|item| self.walk(item, free)),
             Json::Object(members) => {
-                // The names of headers and facts may hold one too.
-                let old = std::mem::take(members);
-                for (name, mut value) in old {
-                    self.walk(&mut value);
-                    let name = if matches!(name.as_str(), "event") { name } else { self.hide(&name) };
-                    members.insert(name, value);
-                }
+                members.iter_mut().for_each(|(name, value)| self.walk(value, free || FREE.contains(&name.as_str())));
             }
             _ => {}
         }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::effects::Note;
-use super::site::Site;
+use super::effects::{Note, Trouble};
+use super::site::{Site, missing};
 use crate::event::InputFile;
 use crate::plan::{Hole, Launch, Place, Process, ReadyWhen, Step, Text, Workspace};
 
@@ -47,6 +47,31 @@ pub(super) fn all(site: &Site<'_>) -> (Vec<InputFile>, Vec<Note>) {
     let cut = format!("more than {MOST} files take part: the digests of the others are not recorded");
     let notes = if found.cut { vec![Note::new("inputs-cut", cut)] } else { Vec::new() };
     (found.files, notes)
+}
+
+/// A program that is not there although nothing comes before it that could make it: then nothing is measured at all.
+///
+/// # Errors
+/// The first such program, at its place.
+pub(super) fn check(site: &Site<'_>) -> Result<(), Trouble> {
+    let names = site.names(&site.run_dir, &[], None);
+    let cells = || site.plan.groups.iter().flat_map(|group| &group.cells);
+    let prepared = |id: &str| cells().any(|cell| cell.subject == id && !cell.before.is_empty());
+    let servers = site.plan.servers.iter().filter(|server| server.before.is_empty() && server.needs.is_empty());
+    let servers = servers.filter_map(|server| match &server.launch {
+        Launch::Process(process) => Some((&server.identity.id, process.as_ref())),
+        Launch::Builtin(_) | Launch::Running(_) => None,
+    });
+    let commands = site.plan.commands.iter().filter(|command| command.before.is_empty());
+    let commands = commands.map(|command| (&command.identity.id, &command.process));
+    let measured = |id: &str| cells().any(|cell| cell.subject == id);
+    for (id, process) in servers.chain(commands) {
+        let known = process.argv.first().is_some_and(is_known);
+        if known && measured(id) && !prepared(id) {
+            site.program(process, &names).map_err(|error| missing(process, &error))?;
+        }
+    }
+    Ok(())
 }
 
 struct Found<'a> {

@@ -13,7 +13,7 @@ use super::effects::Trouble;
 use super::environment::{self, Secrets, Variables};
 use super::fill::{Address, Names};
 use super::{Options, workspace};
-use crate::diagnostic::Code;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::event::Event;
 use crate::plan::{Plan, Process, Stdin, Stdout};
 use crate::process::{self, Launcher, Output, ResolveError};
@@ -121,11 +121,7 @@ impl<'a> Site<'a> {
     /// When its program does not exist.
     pub(super) fn command(&self, process: &Process, spot: Spot<'_>, logs: &Logs) -> Result<process::Command, Trouble> {
         let names = &spot.names;
-        let program = self.program(process, names).map_err(|error| {
-            let diagnostic = failure(Code::ProgramMissing, process.origin, error.to_string());
-            let searched = matches!(&error, ResolveError::NotFound(name) if !name.to_string_lossy().contains('/'));
-            diagnostic.maybe_help(searched.then(|| "it was looked for in the PATH that this process gets".to_owned()))
-        })?;
+        let program = self.program(process, names).map_err(|error| missing(process, &error))?;
         let cwd = process.cwd.as_ref().map(|cwd| names.path(cwd, &self.scenario_dir));
         Ok(process::Command {
             program,
@@ -158,6 +154,13 @@ impl<'a> Site<'a> {
     pub(super) fn hide(&self, event: Event) -> Event {
         self.secrets.hide_in(event)
     }
+}
+
+/// Says that a process has no program.
+pub(super) fn missing(process: &Process, error: &ResolveError) -> Diagnostic {
+    let diagnostic = failure(Code::ProgramMissing, process.origin, error.to_string());
+    let searched = matches!(error, ResolveError::NotFound(name) if !name.to_string_lossy().contains('/'));
+    diagnostic.maybe_help(searched.then(|| "it was looked for in the PATH that this process gets".to_owned()))
 }
 
 impl Drop for Site<'_> {

@@ -100,7 +100,7 @@ impl<'a> Interpreter<'a> {
             self.sink.emit(Event::Tool(told));
             self.go_on()?;
         }
-        let (inputs, notes) = self.effects.inputs();
+        let (inputs, notes) = self.effects.inputs()?;
         inputs.into_iter().for_each(|input| self.sink.emit(Event::Input(input)));
         self.sink.notes(notes, None);
         let machine = self.effects.machine();

@@ -85,9 +85,23 @@ impl Window<'_> {
             seconds((second.at + second.length).as_secs_f64(), values(second));
         }
         let trouble = trouble.or_else(|| self.suspect(&outcome).then(|| fleet.gone_soon(self.site)).flatten());
+        let trouble = trouble.or_else(|| self.nothing_good(&outcome));
         let mut run = self.figures(&outcome, &base, &end);
         run.trouble = run.trouble.or(trouble);
         run
+    }
+
+    /// A load without one good answer measured nothing of what it was sent for.
+    fn nothing_good(&self, outcome: &Outcome) -> Option<Trouble> {
+        let counts = &outcome.counts;
+        if counts.ok > 0 || counts.errors() == 0 {
+            return None;
+        }
+        let kinds = load::Kind::ALL.into_iter().filter(|kind| counts.of(*kind) > 0);
+        let kinds: Vec<String> = kinds.map(|kind| format!("{} {}", counts.of(kind), kind.name())).collect();
+        let (load, server) = (&self.load.identity, &self.server.identity);
+        let message = format!("the load `{}` on `{}` got no good answer: {}", load.id, server.id, kinds.join(", "));
+        Some(failure(Code::LoadFailed, load.origin, message).into())
     }
 
     /// Whether connections broke, as they do when a server ends.

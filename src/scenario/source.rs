@@ -195,8 +195,11 @@ impl Reader<'_> {
                 let message = format!("format {number} is not known to this program, which reads format 1");
                 Diagnostic::error(Code::UnsupportedFormat, *span, message)
             }
-            // Of a wrong type: decoding says so.
-            Some(_) => return,
+            // In the words of decoding, which sees the first file's alone.
+            Some(Member { node, .. }) => {
+                let message = format!("expected a whole number, found {}", node.kind());
+                Diagnostic::error(Code::WrongType, node.span, message)
+            }
         };
         self.problems.push(problem);
     }

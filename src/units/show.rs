@@ -73,8 +73,8 @@ pub fn span(seconds: f64) -> String {
 /// A ratio to the baseline: three decimals at most, and never `1.00` for what is not exactly one.
 #[must_use]
 pub fn ratio(value: f64) -> String {
-    if value == 1.0 {
-        return "1".to_owned();
+    if value == 1.0 || value == 0.0 {
+        return format!("{value}");
     }
     for digits in 2..=6 {
         let text = format!("{value:.digits$}");

@@ -49,9 +49,9 @@ impl Effects for Fake {
         MachineFacts::default()
     }
 
-    fn inputs(&mut self) -> (Vec<InputFile>, Vec<Note>) {
+    fn inputs(&mut self) -> Result<(Vec<InputFile>, Vec<Note>), Trouble> {
         self.does("look at the inputs".to_owned());
-        (Vec::new(), Vec::new())
+        Ok((Vec::new(), Vec::new()))
     }
 
     fn setup(&mut self, step: &Step) -> Result<SetupStep, Trouble> {

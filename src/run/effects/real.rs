@@ -53,8 +53,9 @@ impl Effects for Real<'_> {
         machine::facts(&self.site.run_dir)
     }
 
-    fn inputs(&mut self) -> (Vec<InputFile>, Vec<Note>) {
-        inputs::all(self.site)
+    fn inputs(&mut self) -> Result<(Vec<InputFile>, Vec<Note>), Trouble> {
+        inputs::check(self.site)?;
+        Ok(inputs::all(self.site))
     }
 
     fn setup(&mut self, step: &Step) -> Result<SetupStep, Trouble> {
