@@ -7,6 +7,7 @@ use super::{Exit, ScenarioArguments, SeedArguments};
 use crate::diagnostic::{Diagnostic, Problems, Sources};
 use crate::plan::{Plan, expand, show};
 use crate::scenario::{Loaded, Options, load};
+use crate::units::show::visible;
 
 /// `bakeoff validate`
 #[derive(Debug, Args)]
@@ -104,7 +105,7 @@ impl Validate {
         };
         print(&format!(
             "{}: valid: {} in {} and {}{profiles}\n",
-            self.scenario.file.display(),
+            visible(&self.scenario.file.display().to_string()),
             counted(cells, "cell"),
             counted(plan.groups.len(), "group"),
             counted(turns, "turn"),
