@@ -1,6 +1,6 @@
 //! Spans, sources and diagnostics: what is wrong, where, and what to write instead.
 //!
-//! In: a [`Code`], a [`Span`] into one of the [`Sources`], a phrase. Out: [`render`]ed text with the line underlined.
+//! In: a [`Code`], a [`Span`] into one of the [`Sources`], a phrase. Out: [`render()`]ed text with the line underlined.
 //! To add a diagnostic, add a row to the table of [`Code`] (it becomes documentation), raise it, and put the smallest file
 //! that raises it under `tests/scenarios/invalid/`; a test fails as long as one is missing.
 

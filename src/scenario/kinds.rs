@@ -485,7 +485,12 @@ impl<T: FromValue> FromValue for Vec<T> {
     fn from_value(value: Value, span: Span, problems: &mut Problems) -> Option<Self> {
         match value {
             Value::List(items) => all(items.into_iter().map(|item| T::from_value(item, span, problems))),
-            other => wrong_type("a list", &other, span, problems),
+            other => {
+                let message = format!("expected a list, found {}", other.kind());
+                let help = "a list stands in brackets, also where it holds one thing: [\"a\"]";
+                problems.push(Diagnostic::error(Code::WrongType, span, message).help(help));
+                None
+            }
         }
     }
 

@@ -69,7 +69,7 @@ fn sizes() {
         &whole(&format!("{vars}[commands.a]\ncommand = [{argv}]\n[measures.m]\ncommands = [\"a\"]\n")),
         "too-large",
     );
-    let values: Vec<String> = (0..20_000).map(|value| value.to_string()).collect();
+    let values: Vec<String> = (0..5_000).map(|value| value.to_string()).collect();
     let axis = format!("[axes]\na = [{}]\n", values.join(","));
     let each =
         |keys: &str| whole(&format!("{axis}[commands.c]\neach = [\"a\"]\n{keys}\n[measures.m]\ncommands = [\"c\"]\n"));
@@ -82,7 +82,7 @@ fn sizes() {
         )),
         "too-large",
     );
-    let exclusions: Vec<String> = (0..20_000).map(|value| format!("{{ a = {value} }}")).collect();
+    let exclusions: Vec<String> = (0..5_000).map(|value| format!("{{ a = {value} }}")).collect();
     refused("many exclusions", &each(&format!("command = [\"x\"]\nexclude = [{}]", exclusions.join(","))), "too-large");
     let wide: String = (0..2_000).map(|axis| format!("b{axis} = [1]\n")).collect();
     let names: Vec<String> = (0..2_000).map(|axis| format!("\"b{axis}\"")).collect();
