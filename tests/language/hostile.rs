@@ -74,7 +74,7 @@ fn sizes() {
     let each =
         |keys: &str| whole(&format!("{axis}[commands.c]\neach = [\"a\"]\n{keys}\n[measures.m]\ncommands = [\"c\"]\n"));
     refused("a large plan", &each(&format!("command = [\"echo\", \"{}\"]", "x".repeat(60_000))), "too-large");
-    let references = "\"c\", ".repeat(20_000);
+    let references = "\"c\", ".repeat(2_000);
     refused(
         "many references",
         &whole(&format!(
