@@ -66,6 +66,16 @@ pub struct Source {
     pub name: String,
     /// All of it.
     pub text: String,
+    /// Where each line but the first begins, in bytes.
+    lines: Vec<usize>,
+}
+
+impl Source {
+    /// The line that holds the byte `at`, counted from 1, and where it begins.
+    fn line(&self, at: usize) -> (usize, usize) {
+        let line = self.lines.partition_point(|start| *start <= at);
+        (line + 1, line.checked_sub(1).map_or(0, |index| self.lines[index]))
+    }
 }
 
 /// The texts of one scenario.
@@ -81,7 +91,9 @@ impl Sources {
     /// At the 4,294,967,296th.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
         let id = u32::try_from(self.files.len()).expect("a scenario has at most 64 files and a few --set values");
-        self.files.push(Source { name: name.into(), text: text.into() });
+        let text = text.into();
+        let lines = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+        self.files.push(Source { name: name.into(), text, lines });
         FileId(id)
     }
 
@@ -106,13 +118,9 @@ impl Sources {
     #[must_use]
     pub fn place(&self, span: Span) -> Place {
         let source = self.get(span.file);
-        let before = source.text.get(..span.start).unwrap_or(&source.text);
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        Place {
-            file: source.name.clone(),
-            line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
-        }
+        let (line, start) = source.line(span.start);
+        let before = source.text.get(start..span.start).unwrap_or_default();
+        Place { file: source.name.clone(), line, column: before.chars().count() + 1 }
     }
 }
 
@@ -235,16 +243,26 @@ impl Diagnostic {
     }
 }
 
-/// Diagnostics in the order in which they were found, each once.
+/// How many diagnostics are kept. What is wrong more often than this is wrong in one way, or is no scenario.
+const MOST: usize = 1_000;
+
+/// Diagnostics in the order in which they were found, each once; the first thousand of them.
 #[derive(Debug, Clone, Default)]
 pub struct Problems {
     list: Vec<Diagnostic>,
     seen: std::collections::HashSet<(Code, Option<Span>, String)>,
+    errors: bool,
+    left_out: usize,
 }
 
 impl Problems {
     /// Adds one, unless the same was said of the same place before.
     pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.errors |= diagnostic.severity == Severity::Error;
+        if self.list.len() >= MOST {
+            self.left_out += 1;
+            return;
+        }
         let place = diagnostic.primary.as_ref().map(|label| label.span);
         if self.seen.insert((diagnostic.code, place, diagnostic.message.clone())) {
             self.list.push(diagnostic);
@@ -261,13 +279,13 @@ impl Problems {
     /// Whether an error is among them.
     #[must_use]
     pub fn has_errors(&self) -> bool {
-        self.list.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+        self.errors
     }
 
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.list.len()
+        self.list.len() + self.left_out
     }
 
     /// Whether there are none.
@@ -276,10 +294,13 @@ impl Problems {
         self.list.is_empty()
     }
 
-    /// All of them, sorted by file and place; those without a place first.
+    /// All of them, sorted by file and place; those without a place first. The last one says that more were left out.
     #[must_use]
     pub fn into_sorted(mut self) -> Vec<Diagnostic> {
         self.list.sort_by_key(|diagnostic| diagnostic.primary.as_ref().map(|label| label.span));
+        if let (1.., Some(last)) = (self.left_out, self.list.last_mut()) {
+            last.notes.push("there is more that is wrong: the first 1,000 problems are shown".to_owned());
+        }
         self.list
     }
 }
@@ -333,6 +354,20 @@ mod tests {
             problems.push(Diagnostic::error(Code::UnknownKey, span, "unknown key"));
         }
         assert_eq!(problems.len(), 1);
+    }
+
+    #[test]
+    fn a_thousand_are_enough() {
+        let mut sources = Sources::default();
+        let file = sources.add("a", "x".repeat(2_000));
+        let mut problems = Problems::default();
+        for at in 0..2_000 {
+            problems.push(Diagnostic::error(Code::UnknownKey, Span::new(file, at..at + 1), "unknown key"));
+        }
+        assert_eq!(problems.len(), 2_000);
+        let shown = problems.into_sorted();
+        assert_eq!(shown.len(), 1_000);
+        assert_eq!(shown[999].notes.len(), 1);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic: its helpers too")]
 
+#[path = "cli/failing.rs"]
+mod failing;
 #[path = "support/program.rs"]
 mod program;
 

@@ -8,6 +8,7 @@ use super::{Exit, ScenarioArguments, SeedArguments};
 use crate::diagnostic::{Diagnostic, Problems, Sources};
 use crate::plan::{Plan, expand, show};
 use crate::scenario::{Loaded, Options, load};
+use crate::units::show::visible;
 
 /// `bakeoff validate`
 #[derive(Debug, Args)]
@@ -105,7 +106,7 @@ impl Validate {
         };
         print(&format!(
             "{}: valid: {} in {} and {}{profiles}\n",
-            self.scenario.file.display(),
+            visible(&self.scenario.file.display().to_string()),
             counted(cells, "cell"),
             counted(plan.groups.len(), "group"),
             counted(turns, "turn"),
@@ -143,5 +144,17 @@ fn json(plan: &Plan) -> String {
     let digested = Digested { digest: plan.digest(), plan };
     let mut text = serde_json::to_string_pretty(&digested).unwrap_or_default();
     text.push('\n');
-    text
+    // JSON escapes the controls of ASCII alone; the others stand only in strings, where they can be escaped too.
+    let escape = |c: char| match c {
+        '\u{7f}'..='\u{9f}'
+        | '\u{61c}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}'
+        | '\u{feff}' => {
+            format!("\\u{:04x}", u32::from(c))
+        }
+        c => c.to_string(),
+    };
+    if text.is_ascii() { text } else { text.chars().map(escape).collect() }
 }

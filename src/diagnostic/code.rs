@@ -1,4 +1,5 @@
-//! The stable codes. They stand in messages, in the log and in `docs/diagnostics.md`.
+//! The stable codes. They stand in messages, in the log and in `docs/diagnostics.md`: first those of `validate` and `plan`,
+//! then those of a run.
 
 macro_rules! codes {
     ($($variant:ident $name:literal $about:literal,)*) => {
@@ -25,6 +26,14 @@ macro_rules! codes {
             }
         }
     };
+}
+
+impl Code {
+    /// Whether only a run raises it: `validate` and `plan` never do.
+    #[must_use]
+    pub fn at_run(self) -> bool {
+        self >= Self::NotYet
+    }
 }
 
 codes! {

@@ -1,17 +1,19 @@
 //! Diagnostics as text: the one place that knows the renderer.
 
+use std::fmt::Write as _;
+
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::{Diagnostic, FileId, Label, Severity, Sources};
 
-/// `text` with its control characters, and those that turn the direction of writing, written as escapes; tabs and line
-/// ends are kept.
+/// `text` with its control characters, and those that turn the direction of writing or cannot be seen, written as escapes;
+/// tabs and line ends are kept.
 #[must_use]
 pub fn escape_controls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if (c.is_control() && c != '\n' && c != '\t') || turns || c == '\u{feff}' {
+        let hidden = matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+        if (c.is_control() && c != '\n' && c != '\t') || hidden {
             out.extend(c.escape_default());
         } else {
             out.push(c);
@@ -20,14 +22,28 @@ pub fn escape_controls(text: &str) -> String {
     out
 }
 
+/// `text` with line ends and tabs escaped too.
+fn on_one_line(text: &str) -> String {
+    escape_controls(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
+/// How many bytes of sources are quoted at most: a line may be a mebibyte long, and wrong in a thousand places.
+const MAX_QUOTED: usize = 8 << 20;
+
 /// The diagnostics as text, each with `FILE:LINE:COLUMN`, its line underlined, other places and help.
 #[must_use]
 pub fn render(diagnostics: &[Diagnostic], sources: &Sources, color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut out = String::new();
-    for diagnostic in diagnostics {
+    let mut quoted = 0;
+    for (index, diagnostic) in diagnostics.iter().enumerate() {
         if !out.is_empty() {
             out.push('\n');
+        }
+        quoted += by_file(diagnostic).iter().map(|(file, labels)| lines(sources, *file, labels).2.len()).sum::<usize>();
+        if quoted > MAX_QUOTED && index > 0 {
+            let _ = writeln!(out, "… and {} more, whose lines are too long to be shown", diagnostics.len() - index);
+            break;
         }
         out.push_str(&one(diagnostic, sources, &renderer));
         out.push('\n');
@@ -40,7 +56,7 @@ fn one(diagnostic: &Diagnostic, sources: &Sources, renderer: &Renderer) -> Strin
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let message = escape_controls(&diagnostic.message);
+    let message = on_one_line(&diagnostic.message);
     let title = level.primary_title(message).id(diagnostic.code.name());
     let mut group = Group::with_title(title);
     for (file, labels) in by_file(diagnostic) {
@@ -50,7 +66,7 @@ fn one(diagnostic: &Diagnostic, sources: &Sources, renderer: &Renderer) -> Strin
         group = group.element(Level::NOTE.message(escape_controls(note)));
     }
     if let Some(help) = &diagnostic.help {
-        group = group.element(Level::HELP.message(escape_controls(help)));
+        group = group.element(Level::HELP.message(on_one_line(help)));
     }
     renderer.render(&[group])
 }
@@ -69,7 +85,7 @@ fn by_file(diagnostic: &Diagnostic) -> Vec<(FileId, Vec<(AnnotationKind, &Label)
     files
 }
 
-/// A snippet of only the lines that labels touch: a file may be a mebibyte long.
+/// A snippet of only the lines that labels touch.
 fn snippet<'a>(
     sources: &'a Sources,
     file: FileId,
@@ -77,30 +93,33 @@ fn snippet<'a>(
 ) -> Snippet<'a, Annotation<'a>> {
     let source = sources.get(file);
     let text = source.text.as_str();
-    let first = labels.iter().map(|(_, label)| label.span.start.min(text.len())).min().unwrap_or(0);
-    let last = labels.iter().map(|(_, label)| label.span.end.min(text.len())).max().unwrap_or(0);
-    let from = text[..floor(text, first)].rfind('\n').map_or(0, |at| at + 1);
-    let to = text[ceil(text, last)..].find('\n').map_or(text.len(), |at| ceil(text, last) + at);
-    let line = text[..from].matches('\n').count() + 1;
+    let (line, from, touched) = lines(sources, file, labels);
     let annotations = labels.iter().map(|(kind, label)| {
-        let start = floor(text, label.span.start.min(text.len())) - from;
-        let end = ceil(text, label.span.end.min(text.len())).max(start + from) - from;
-        let text = (!label.text.is_empty()).then(|| escape_controls(&label.text));
+        let start = (floor(text, label.span.start) - from).min(touched.len());
+        let end = (ceil(text, label.span.end) - from).clamp(start, touched.len());
+        let text = (!label.text.is_empty()).then(|| on_one_line(&label.text));
         kind.span(start..end).label(text)
     });
-    Snippet::source(&text[from..to]).path(escape_controls(&source.name)).line_start(line).annotations(annotations)
+    Snippet::source(touched).path(on_one_line(&source.name)).line_start(line).annotations(annotations)
 }
 
-fn floor(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
+/// The lines of a file that labels touch: the number of the first, where it begins, and their text.
+fn lines<'a>(sources: &'a Sources, file: FileId, labels: &[(AnnotationKind, &Label)]) -> (usize, usize, &'a str) {
+    let source = sources.get(file);
+    let text = source.text.as_str();
+    let first = labels.iter().map(|(_, label)| floor(text, label.span.start)).min().unwrap_or(0);
+    let last = labels.iter().map(|(_, label)| ceil(text, label.span.end)).max().unwrap_or(0);
+    let (line, from) = source.line(first);
+    let to = text[last..].find('\n').map_or(text.len(), |at| last + at);
+    (line, from, text[from..to].trim_end_matches('\r'))
 }
 
-fn ceil(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
+/// The nearest boundary of characters at or before `at`.
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// The nearest boundary of characters at or behind `at`.
+fn ceil(text: &str, at: usize) -> usize {
+    (at.min(text.len())..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }

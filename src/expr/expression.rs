@@ -10,6 +10,8 @@ use super::{SyntaxError, identifier_end, space_end};
 pub const FUNCTIONS: [&str; 4] = ["floor", "ceil", "round", "abs"];
 
 const MAX_DEPTH: usize = 64;
+/// The longest expression, in bytes: it bounds how deep a chain of operators becomes.
+const MAX_LENGTH: usize = 1024;
 
 /// Whether an expression is a number or a truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,6 +152,9 @@ impl Expression {
     /// # Errors
     /// The first thing that is wrong, with its place.
     pub fn parse(text: &str, calls: &[Signature]) -> Result<Self, SyntaxError> {
+        if text.len() > MAX_LENGTH {
+            return Err(SyntaxError::new(0..0, "an expression is at most 1 KiB long"));
+        }
         let mut parser = Parser { text, at: 0, calls, depth: 0 };
         let root = parser.operand_and_operators(0)?;
         parser.skip_space();
@@ -485,7 +490,9 @@ impl Parser<'_> {
             None => SyntaxError::new(self.at..self.at, "the expression ends too early"),
             Some(c) => {
                 let word = identifier_end(self.text, self.at).max(self.at + c.len_utf8());
-                SyntaxError::new(self.at..word, format!("`{}` is not expected here", &self.text[self.at..word]))
+                let error =
+                    SyntaxError::new(self.at..word, format!("`{}` is not expected here", &self.text[self.at..word]));
+                if c == '=' { error.help("equality is written `==`") } else { error }
             }
         }
     }
@@ -578,7 +585,10 @@ mod tests {
 
     #[test]
     fn depth_is_bounded() {
-        assert!(Expression::parse(&"(".repeat(100_000), &[]).is_err());
-        assert!(Expression::parse(&"-".repeat(100_000), &[]).is_err());
+        assert!(Expression::parse(&"(".repeat(1_000), &[]).is_err());
+        assert!(Expression::parse(&"-".repeat(1_000), &[]).is_err());
+        let chain = |terms: usize| format!("1{}", "+1".repeat(terms));
+        assert!(Expression::parse(&chain(100_000), &[]).is_err());
+        assert_eq!(value(&chain(500)), Ok(Value::Number(501.0)));
     }
 }

@@ -9,6 +9,7 @@ mod claim;
 mod formula;
 mod http;
 mod measure;
+mod metric;
 mod names;
 mod process;
 mod scope;
@@ -27,10 +28,12 @@ use crate::scenario::{EntryName, Expand, Field, FromValue, KeyKind, Loaded, Scen
 
 /// The largest plan, in bytes of its JSON.
 const MAX_PLAN: usize = 64 << 20;
+/// The most pieces that its JSON is written in, a string being about four: it bounds the memory of many small values.
+const MAX_PIECES: usize = 24_000_000;
 
 /// Expands a scenario. `seed` overrides the one that is taken from its name.
 pub fn expand(loaded: &Loaded, seed: Option<u64>, sources: &Sources, problems: &mut Problems) -> Option<Plan> {
-    let names = names::collect(&loaded.scenario, problems);
+    let names = names::collect(loaded, problems);
     let catalog = Catalog::new(&loaded.scenario, &names, problems);
     let mut expander = Expander {
         loaded,
@@ -40,7 +43,8 @@ pub fn expand(loaded: &Loaded, seed: Option<u64>, sources: &Sources, problems: &
         catalog: &catalog,
         problems,
         metrics: IndexMap::new(),
-        size: 0,
+        size: Counter::default(),
+        turns: 0,
     };
     let plan = expander.plan(seed);
     (!problems.has_errors()).then_some(plan)
@@ -75,6 +79,15 @@ impl Catalog {
     }
 }
 
+impl Catalog {
+    /// Whether references have looked at too much, which was reported.
+    fn exhausted(&self) -> bool {
+        [&self.servers, &self.commands, &self.probes, &self.loads, &self.caches]
+            .into_iter()
+            .any(|kind| kind.exhausted())
+    }
+}
+
 struct Expander<'a> {
     loaded: &'a Loaded,
     scenario: &'a Scenario,
@@ -83,7 +96,9 @@ struct Expander<'a> {
     catalog: &'a Catalog,
     problems: &'a mut Problems,
     metrics: IndexMap<String, Metric>,
-    size: usize,
+    size: Counter,
+    /// How many turns the groups have so far.
+    turns: u64,
 }
 
 impl Expander<'_> {
@@ -138,29 +153,37 @@ impl Expander<'_> {
             );
             self.problems.push(wrong.help(EntryName::RULE));
         }
-        let given = |key| self.scenario.given.has(key);
-        if !["measures", "checks", "setup", "tools"].into_iter().any(given) {
+        let scenario = self.scenario;
+        let runs = scenario.measures.as_ref().is_some_and(|entries| !entries.names().is_empty())
+            || scenario.checks.as_ref().is_some_and(|entries| !entries.names().is_empty())
+            || scenario.tools.as_ref().is_some_and(|entries| !entries.names().is_empty())
+            || scenario.setup.as_ref().is_some_and(|steps| !steps.is_empty());
+        // What is wrong in itself is said already.
+        if !runs && !self.problems.has_errors() {
             let nothing =
                 Diagnostic::error(Code::NothingToRun, Span::new(self.loaded.main, 0..0), "the scenario runs nothing");
             self.problems
                 .push(nothing.help("add a measure: [measures.NAME] with servers = [\"…\"] or commands = [\"…\"]"));
         }
+        if self.catalog.exhausted() && !self.problems.has_errors() {
+            self.problems.push(Diagnostic::bare(Code::TooLarge, "the references are too many, or choose too much"));
+        }
         if !self.problems.has_errors() {
+            self.size = Counter::default();
             self.weigh(plan);
         }
     }
 
-    /// Counts what becomes part of the plan; false once it is too large.
+    /// Counts what becomes part of the plan; false once it is too large, or too much was looked at.
     fn weigh(&mut self, part: &impl serde::Serialize) -> bool {
-        let mut counter = Counter(0);
         // A counter does not fail, and a plan has only string keys.
-        let _ = serde_json::to_writer(&mut counter, part);
-        self.size = self.size.max(counter.0).max(self.size.saturating_add(counter.0).min(MAX_PLAN + 1));
-        let fits = self.size <= MAX_PLAN;
-        if !fits {
+        let _ = serde_json::to_writer(&mut self.size, part);
+        if self.size.bytes > MAX_PLAN {
             self.problems.push(Diagnostic::bare(Code::TooLarge, "the plan is larger than 64 MiB"));
+        } else if self.size.pieces > MAX_PIECES {
+            self.problems.push(Diagnostic::bare(Code::TooLarge, "the plan holds more than 6,000,000 values"));
         }
-        fits
+        self.size.bytes <= MAX_PLAN && self.size.pieces <= MAX_PIECES && !self.catalog.exhausted()
     }
 
     fn reach<'s>(&'s mut self, axes: &'s Axes, known: Known) -> Reach<'s> {
@@ -182,10 +205,11 @@ impl Expander<'_> {
         let inherit: Vec<Spanned<String>> = reach.list(environment.inherit.as_ref());
         let secret: Vec<Spanned<String>> = reach.list(environment.secret.as_ref());
         let set = process::keyed(environment.set.as_ref(), &mut reach);
-        for name in inherit.iter().chain(&secret) {
-            let bare = name.value.strip_prefix('-').unwrap_or(&name.value);
+        for (index, name) in inherit.iter().chain(&secret).enumerate() {
+            // What is not passed on is no secret.
+            let bare = name.value.strip_prefix('-').filter(|_| index < inherit.len()).unwrap_or(&name.value);
             let star = bare.find('*').is_some_and(|at| at + 1 < bare.len());
-            if bare.is_empty() || bare.contains('=') || star {
+            if bare.is_empty() || bare.contains(['=', '\0']) || bare.starts_with('-') || star {
                 let message = format!("`{}` is no name of an environment variable", name.value);
                 let wrong = Diagnostic::error(Code::InvalidValue, name.span, message);
                 self.problems.push(wrong.help("a name, a name that ends in `*`, or `-NAME`"));
@@ -292,12 +316,17 @@ impl Reach<'_> {
     }
 }
 
-/// Counts bytes.
-struct Counter(usize);
+/// Counts the bytes that are written, and how many times.
+#[derive(Default)]
+struct Counter {
+    bytes: usize,
+    pieces: usize,
+}
 
 impl std::io::Write for Counter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 += bytes.len();
+        self.bytes += bytes.len();
+        self.pieces += 1;
         Ok(bytes.len())
     }
 

@@ -1,9 +1,10 @@
 //! A plan as text for people: what would run, in order.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::{Command, Group, Hole, Launch, LoadStop, Order, Plan, Process, ReadyWhen, Server, Stdin, Step, Text};
+use super::{Cell, Command, Group, Hole, Launch, LoadStop, Order, Plan, Process, ReadyWhen, Server, Stdin, Step, Text};
 use crate::diagnostic::escape_controls;
 use crate::plan::Port;
 use crate::stats::fewest_runs;
@@ -11,6 +12,12 @@ use crate::units::show;
 
 /// How many turns of a group are listed.
 const TURNS: usize = 24;
+
+/// What is looked up for every group.
+struct Index<'a> {
+    servers: HashSet<&'a str>,
+    loads: HashMap<&'a str, LoadStop>,
+}
 
 /// The plan as text.
 #[must_use]
@@ -49,10 +56,14 @@ pub fn show(plan: &Plan) -> String {
             &format!("{}: {}, {} connections, {stop}", load.identity.id, requests.join(" | "), load.connections),
         );
     });
+    let index = Index {
+        servers: plan.servers.iter().map(|server| server.identity.id.as_str()).collect(),
+        loads: plan.loads.iter().map(|load| (load.identity.id.as_str(), load.stop)).collect(),
+    };
     for part in &plan.groups {
-        group(&mut out, part, plan);
+        group(&mut out, part, &index);
     }
-    totals(&mut out, plan);
+    totals(&mut out, plan, &index);
     out
 }
 
@@ -169,7 +180,7 @@ fn command(out: &mut String, command: &Command) {
     }
 }
 
-fn group(out: &mut String, group: &Group, plan: &Plan) {
+fn group(out: &mut String, group: &Group, index: &Index<'_>) {
     line(out, 0, &format!("group {}", group.id));
     for cell in &group.cells {
         let mark = if cell.id == group.baseline { "  (baseline)" } else { "" };
@@ -184,7 +195,7 @@ fn group(out: &mut String, group: &Group, plan: &Plan) {
         line(out, 1, &format!("probes before and after: {}", probes.join(", ")));
     }
     let rounds = group.rounds;
-    let of_servers = plan.server(&group.cells.first().map(|cell| cell.subject.clone()).unwrap_or_default()).is_some();
+    let of_servers = group.cells.first().is_some_and(|cell| index.servers.contains(cell.subject.as_str()));
     let what = match (of_servers, group.driver.is_some()) {
         (true, true) => {
             format!("{rounds} starts of each, in each {} warm-ups and {} measured runs", group.warmup, group.runs)
@@ -193,7 +204,7 @@ fn group(out: &mut String, group: &Group, plan: &Plan) {
         (false, _) => format!("{} warm-ups and {rounds} measured runs of each", group.warmup),
     };
     line(out, 1, &what);
-    if let Some(seconds) = planned_seconds(group, plan) {
+    if let Some(seconds) = planned_seconds(group, index) {
         line(out, 1, &format!("loads and cooldowns add up to {}", show::span(seconds)));
     }
     let shown: Vec<&str> = group.turns.iter().take(TURNS).map(|turn| turn.id.as_str()).collect();
@@ -233,12 +244,12 @@ fn fewest(out: &mut String, group: &Group) {
 }
 
 /// What the loads and cooldowns of a group take; `None` where there are none.
-fn planned_seconds(group: &Group, plan: &Plan) -> Option<f64> {
+fn planned_seconds(group: &Group, index: &Index<'_>) -> Option<f64> {
     let mut total = Duration::ZERO;
+    let stop = |cell: &Cell| cell.driver.as_deref().and_then(|driver| index.loads.get(driver).copied());
+    let stops: Vec<Option<LoadStop>> = group.cells.iter().map(stop).collect();
     for turn in &group.turns {
-        let cell = &group.cells[turn.cell];
-        let load = cell.driver.as_deref().and_then(|driver| plan.load(driver));
-        if let Some(LoadStop::Duration(duration)) = load.map(|load| load.stop) {
+        if let Some(LoadStop::Duration(duration)) = stops[turn.cell] {
             let count = |runs: u64| u32::try_from(runs).unwrap_or(u32::MAX);
             total = total.saturating_add(duration.saturating_mul(count(group.runs)));
             total = total.saturating_add(group.warmup_duration.unwrap_or(duration).saturating_mul(count(group.warmup)));
@@ -249,10 +260,10 @@ fn planned_seconds(group: &Group, plan: &Plan) -> Option<f64> {
     (!total.is_zero()).then_some(total.as_secs_f64())
 }
 
-fn totals(out: &mut String, plan: &Plan) {
+fn totals(out: &mut String, plan: &Plan, index: &Index<'_>) {
     let cells: usize = plan.groups.iter().map(|group| group.cells.len()).sum();
     let turns: usize = plan.groups.iter().map(|group| group.turns.len()).sum();
-    let seconds: f64 = plan.groups.iter().filter_map(|group| planned_seconds(group, plan)).sum();
+    let seconds: f64 = plan.groups.iter().filter_map(|group| planned_seconds(group, index)).sum();
     let time =
         if seconds > 0.0 { format!("; loads and cooldowns alone: {}", show::span(seconds)) } else { String::new() };
     let count = |number: usize| show::count(number as u64);

@@ -46,6 +46,12 @@ impl Given {
         self.at(key).is_some()
     }
 
+    /// Every key that was given, and its place.
+    #[must_use]
+    pub fn all(&self) -> Vec<(&'static str, Span)> {
+        self.0.clone()
+    }
+
     pub(super) fn note(&mut self, key: &'static str, span: Span) {
         self.0.push((key, span));
     }
@@ -242,7 +248,8 @@ pub struct Date(pub String);
 impl Decode for Date {
     fn decode(node: &Node, decoder: &mut Decoder<'_>) -> Option<Self> {
         match &node.value {
-            NodeValue::Date(date) => Some(Self(date.clone())),
+            // A time alone is none.
+            NodeValue::Date(date) if date.as_bytes().get(4) == Some(&b'-') => Some(Self(date.clone())),
             _ => {
                 decoder.expected(node, "a date such as 2026-05-17, without quotes");
                 None

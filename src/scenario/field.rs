@@ -50,13 +50,13 @@ impl Decode for Raw {
                 decoder.expected(node, "a string, a number, a flag, a list or a table");
                 None
             }
-            NodeValue::Array(_) => Vec::decode(node, decoder).map(Self::List),
+            NodeValue::Array(items) => all(items.iter().map(|item| Spanned::decode(item, decoder))).map(Self::List),
             NodeValue::Table(table) => {
-                let members = table.iter().filter_map(|(key, member)| {
+                let members = table.iter().map(|(key, member)| {
                     let value = Spanned::decode(&member.node, decoder)?;
                     Some((Spanned::new(key.clone(), member.key), value))
                 });
-                Some(Self::Table(members.collect()))
+                all(members).map(Self::Table)
             }
         }
     }

@@ -1,5 +1,8 @@
 //! The kinds of values that keys take: numbers with their ranges, durations, sizes, ports, patterns, words, lists.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -291,13 +294,22 @@ impl FromValue for OneLine {
     }
 }
 
-/// A regular expression: `(?m)` is on, CR LF is one line end, at most 1 MiB compiled.
+thread_local! {
+    /// The expressions that were compiled last: one that many runs have is compiled once.
+    static COMPILED: RefCell<HashMap<String, regex::bytes::Regex>> = RefCell::default();
+}
+
+/// How many compiled expressions are remembered.
+const REMEMBERED: usize = 256;
+
+/// A regular expression: `(?m)` is on, CR LF is one line end, at most 1 MiB compiled. It is compiled when it is read, to
+/// know that it can be, and kept from its first use on.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct Pattern {
     source: String,
-    regex: regex::bytes::Regex,
+    regex: OnceLock<regex::bytes::Regex>,
 }
 
 impl PartialEq for Pattern {
@@ -310,16 +322,8 @@ impl TryFrom<String> for Pattern {
     type Error = String;
 
     fn try_from(source: String) -> Result<Self, String> {
-        let built = regex::bytes::RegexBuilder::new(&source).multi_line(true).crlf(true).size_limit(1 << 20).build();
-        match built {
-            Ok(regex) => Ok(Self { source, regex }),
-            Err(regex::Error::CompiledTooBig(_)) => Err("the pattern compiles to more than 1 MiB".to_owned()),
-            Err(error) => {
-                // The last line of the message says what is wrong; those before it draw the pattern.
-                let text = error.to_string();
-                Err(text.lines().last().unwrap_or("it does not parse").trim_start_matches("error: ").to_owned())
-            }
-        }
+        compiled(&source)?;
+        Ok(Self { source, regex: OnceLock::new() })
     }
 }
 
@@ -338,9 +342,35 @@ impl Pattern {
 
     /// Compiled. It matches bytes, so that text that is no UTF-8 can be searched.
     #[must_use]
+    ///
+    /// # Panics
+    /// Never: what does not compile is no pattern.
     pub fn regex(&self) -> &regex::bytes::Regex {
-        &self.regex
+        self.regex.get_or_init(|| compiled(&self.source).expect("a pattern is made only of what compiles"))
     }
+}
+
+/// The compiled expression, or what is wrong with it.
+fn compiled(source: &str) -> Result<regex::bytes::Regex, String> {
+    if let Some(regex) = COMPILED.with_borrow(|known| known.get(source).cloned()) {
+        return Ok(regex);
+    }
+    let built = regex::bytes::RegexBuilder::new(source).multi_line(true).crlf(true).size_limit(1 << 20).build();
+    let regex = built.map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => "the pattern compiles to more than 1 MiB".to_owned(),
+        // The last line of the message says what is wrong; those before it draw the pattern.
+        error => {
+            let text = error.to_string();
+            text.lines().last().unwrap_or("it does not parse").trim_start_matches("error: ").to_owned()
+        }
+    })?;
+    COMPILED.with_borrow_mut(|known| {
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(source.to_owned(), regex.clone());
+    });
+    Ok(regex)
 }
 
 impl FromValue for Pattern {
@@ -455,7 +485,12 @@ impl<T: FromValue> FromValue for Vec<T> {
     fn from_value(value: Value, span: Span, problems: &mut Problems) -> Option<Self> {
         match value {
             Value::List(items) => all(items.into_iter().map(|item| T::from_value(item, span, problems))),
-            other => wrong_type("a list", &other, span, problems),
+            other => {
+                let message = format!("expected a list, found {}", other.kind());
+                let help = "a list stands in brackets, also where it holds one thing: [\"a\"]";
+                problems.push(Diagnostic::error(Code::WrongType, span, message).help(help));
+                None
+            }
         }
     }
 

@@ -75,9 +75,9 @@ table! {
     /// A fresh directory with copies.
     Workspace {
         /// The folder that `copy` is relative to. Default: the scenario's folder.
-        from: Field<Text>,
+        from: Field<Spanned<Text>>,
         /// Files and folders, relative to `from`.
-        copy: Field<Vec<Text>>,
+        copy: Field<Vec<Spanned<Text>>>,
     }
 }
 

@@ -1,14 +1,13 @@
 //! What is started: processes, steps, tools, commands, checks, and what is expected of them.
 
 use std::borrow::Cow;
-use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::capture::Capture;
 use super::decode::{CaptureName, Decode, Decoder, FileName, Keyed, VariableName, Word, table};
 use super::field::Field;
-use super::kinds::{Argv, AxisValue, Cpus, Pattern, SameStream, Stdout, Whole};
+use super::kinds::{Argv, AxisValue, Cpus, LongerThanZero, Pattern, SameStream, Stdout, Whole};
 use super::node::{Node, NodeValue};
 use super::value::{Text, Value};
 use crate::diagnostic::Spanned;
@@ -34,7 +33,7 @@ table! {
         /// The processors it may run on, such as `"0-3,6"`.
         cpus: Field<Cpus>,
         /// When it is ended with its whole tree. Default 10m; of tools and checks 60s.
-        timeout: Field<Duration>,
+        timeout: Field<LongerThanZero>,
         /// Files written first, into `dir` (of a setup step into its `cwd`): name to text.
         files: Keyed<FileName, Field<Text>>,
     }

@@ -23,6 +23,9 @@ const EXCLUSIVE: [&[&str]; 3] =
 const OF_STARTED: [&str; 12] =
     ["cwd", "env", "stdin", "user", "cpus", "timeout", "files", "before", "after", "stop", "port", "caches"];
 
+/// What the embedded server has no use for.
+const OF_COMMANDS: [&str; 6] = ["cwd", "env", "stdin", "user", "files", "timeout"];
+
 /// Which scenario, and in which form.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -43,6 +46,8 @@ pub struct Loaded {
     pub path: PathBuf,
     /// The names of its profiles, in file order.
     pub profiles: Vec<String>,
+    /// The axes that the profile replaced.
+    pub replaced_axes: Vec<String>,
     /// The first file.
     pub main: FileId,
     /// The places of the keys in `[defaults.measures]`: a measure that has no use for one ignores it.
@@ -58,7 +63,11 @@ pub fn load(options: &Options, sources: &mut Sources, problems: &mut Problems) -
     check_overrides(&root, problems);
     let profiles = root.get("profiles").and_then(|member| member.node.table());
     let profiles: Vec<String> = profiles.map(|table| table.keys().cloned().collect()).unwrap_or_default();
+    let mut replaced_axes = Vec::new();
     if let Some(name) = &options.profile {
+        let axes = root.get("profiles").and_then(|member| member.node.find(&[name, "axes"]));
+        replaced_axes
+            .extend(axes.and_then(|axes| axes.node.table()).into_iter().flatten().map(|(axis, _)| axis.clone()));
         apply_profile(&mut root, name, problems);
     }
     for (name, text) in &options.set {
@@ -76,7 +85,7 @@ pub fn load(options: &Options, sources: &mut Sources, problems: &mut Problems) -
         problems.push(missing.help("give it one below `format`: name = \"my-comparison\""));
     }
     // Names that a file which cannot be read would define are not to be reported as undefined.
-    whole.then_some(Loaded { scenario, path: options.path.clone(), profiles, main, defaults })
+    whole.then_some(Loaded { scenario, path: options.path.clone(), profiles, replaced_axes, main, defaults })
 }
 
 struct Reader<'a> {
@@ -128,10 +137,6 @@ impl Reader<'_> {
         }
         self.stack.pop();
         let NodeValue::Table(own) = root.value else { return None };
-        // What describes a file is its own: of an included file it is not taken over.
-        for key in ["format", "name", "title", "description", "include"] {
-            merged.shift_remove(key);
-        }
         merge(&mut merged, own, &merge_depth, self.problems);
         Some(merged)
     }
@@ -175,7 +180,12 @@ impl Reader<'_> {
         }
         let file = self.sources.add(path.display().to_string(), text);
         self.stack.push((identity, Some(span)));
-        self.file(file, &path).map(Some).ok_or(())
+        let Some(mut table) = self.file(file, &path) else { return Err(()) };
+        // What describes a file is its own: of an included file it is not taken over.
+        for key in ["format", "name", "title", "description", "include"] {
+            table.shift_remove(key);
+        }
+        Ok(Some(table))
     }
 
     fn check_format(&mut self, file: FileId, root: &Node) {
@@ -195,10 +205,9 @@ impl Reader<'_> {
                 let message = format!("format {number} is not known to this program, which reads format 1");
                 Diagnostic::error(Code::UnsupportedFormat, *span, message)
             }
-            // In the words of decoding, which sees the first file's alone.
             Some(Member { node, .. }) => {
                 let message = format!("expected a whole number, found {}", node.kind());
-                Diagnostic::error(Code::WrongType, node.span, message)
+                Diagnostic::error(Code::WrongType, node.span, message).help(help)
             }
         };
         self.problems.push(problem);
@@ -320,7 +329,12 @@ fn apply_set(root: &mut Table, (name, text): (&str, &str), sources: &mut Sources
         NodeValue::String(_) => Some(Node { value: NodeValue::String(text.to_owned()), span }),
         _ => parse_value(file, text, problems),
     };
-    let Some(node) = node else { return };
+    let Some(mut node) = node else { return };
+    if let (NodeValue::Float(_), NodeValue::Integer(number)) = (&var.node.value, &node.value) {
+        #[expect(clippy::cast_precision_loss, reason = "a number that is written as a float is given as such")]
+        let number = *number as f64;
+        node.value = NodeValue::Float(number);
+    }
     if node.kind() == var.node.kind() {
         var.node = node;
         return;
@@ -342,8 +356,9 @@ fn apply_defaults(root: &mut Table) {
                 let excluded = EXCLUSIVE
                     .iter()
                     .any(|group| group.contains(&key.as_str()) && own.iter().any(|own| group.contains(&own.as_str())));
-                let pointless =
-                    kind == "servers" && own.iter().any(|own| own == "url") && OF_STARTED.contains(&key.as_str());
+                let is = |what: &str| kind == "servers" && own.iter().any(|own| own == what);
+                let pointless = (is("url") && OF_STARTED.contains(&key.as_str()))
+                    || (is("builtin") && OF_COMMANDS.contains(&key.as_str()));
                 if !excluded && !pointless && !entry.contains_key(key) {
                     entry.insert(key.clone(), member.clone());
                 }

@@ -118,7 +118,7 @@ impl From<Text> for Written {
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        Self::default().with(Piece::Plain(text))
+        if text.is_empty() { Self::default() } else { Self { pieces: vec![Piece::Plain(text)] } }
     }
 }
 
@@ -251,6 +251,20 @@ impl Value {
             Self::Float(number) => Some(Text::from(number.to_string())),
             Self::Boolean(value) => Some(Text::from(value.to_string())),
             Self::List(_) | Self::Table(_) => None,
+        }
+    }
+
+    /// About how many bytes of memory it takes.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        const NODE: usize = 160;
+        match self {
+            Self::Text(text) => NODE + text.len(),
+            Self::Integer(_) | Self::Float(_) | Self::Boolean(_) => NODE / 4,
+            Self::List(items) => NODE + items.iter().map(Self::weight).sum::<usize>(),
+            Self::Table(members) => {
+                NODE + members.iter().map(|(key, value)| NODE + key.len() + value.weight()).sum::<usize>()
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Which instances each entry expands to, and how names, ids, globs and joins choose among them. Nothing is rendered here.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -8,8 +8,11 @@ use crate::diagnostic::{Code, Diagnostic, Problems, Span, Spanned, suggest};
 use crate::plan::Axes;
 use crate::scenario::AxisValue;
 
-/// The most cells, and the most instances of one entry.
+/// The most cells, and the most instances of one kind of entry.
 pub(super) const MAX_CELLS: usize = 100_000;
+/// How many instances references may look at in all, per kind of entry. It bounds time, not what a scenario needs: 100,000
+/// cells with 50 references each are within it.
+const MAX_WORK: usize = 5_000_000;
 
 /// One of the combinations that an entry expands to.
 #[derive(Debug, Clone)]
@@ -31,6 +34,8 @@ pub(super) struct Instances {
     by_id: HashMap<String, usize>,
     by_name: HashMap<String, usize>,
     indexes: RefCell<HashMap<IndexKey, Rc<Index>>>,
+    work: Cell<usize>,
+    reported: Cell<bool>,
 }
 
 #[derive(Debug)]
@@ -77,7 +82,12 @@ impl Instances {
     }
 
     pub(super) fn find(&self, id: &str) -> Option<&Instance> {
-        self.by_id.get(id).map(|index| &self.list[*index])
+        self.index(id).map(|index| &self.list[index])
+    }
+
+    /// The index in `list` of the instance with this id.
+    pub(super) fn index(&self, id: &str) -> Option<usize> {
+        self.by_id.get(id).copied()
     }
 
     pub(super) fn name_of(&self, instance: &Instance) -> &str {
@@ -85,36 +95,70 @@ impl Instances {
     }
 
     /// The instances that `reference` names and whose values agree with `axes` where they share any, in file order.
-    /// A reference that names nothing at all is a problem; one that the join leaves nothing of is not.
-    pub(super) fn select(&self, reference: &Spanned<String>, axes: &Axes, problems: &mut Problems) -> Vec<usize> {
+    /// A reference that names nothing at all is a problem, and gives `None`; one that the join leaves nothing of is not.
+    pub(super) fn select(
+        &self,
+        reference: &Spanned<String>,
+        axes: &Axes,
+        problems: &mut Problems,
+    ) -> Option<Vec<usize>> {
         let text = reference.value.as_str();
-        if let Some(entry) = self.by_name.get(text) {
-            return self.joined(*entry, axes);
-        }
-        if let Some(index) = self.by_id.get(text) {
-            return Some(*index).filter(|index| agrees(&self.list[*index].axes, axes)).into_iter().collect();
-        }
-        if text.contains('*') {
-            let named: Vec<usize> = (0..self.list.len()).filter(|index| glob(text, &self.list[*index].id)).collect();
-            if !named.is_empty() {
-                return named.into_iter().filter(|index| agrees(&self.list[*index].axes, axes)).collect();
+        if self.exhausted() {
+            if !self.reported.replace(true) {
+                let message = format!("the references to {}s are too many, or choose too much", self.kind);
+                problems.push(Diagnostic::error(Code::TooLarge, reference.span, message));
             }
+            return None;
         }
-        problems.push(self.unknown(text, reference.span));
-        Vec::new()
+        let selected = if let Some(entry) = self.by_name.get(text) {
+            self.joined(*entry, axes)
+        } else if let Some(index) = self.by_id.get(text) {
+            Some(*index).filter(|index| agrees(&self.list[*index].axes, axes)).into_iter().collect()
+        } else {
+            let all = if text.contains('*') { 0..self.list.len() } else { 0..0 };
+            self.work.set(self.work.get() + all.len() / 8);
+            let named: Vec<usize> = all.filter(|index| glob(text, &self.list[*index].id)).collect();
+            if named.is_empty() {
+                problems.push(self.unknown(text, reference.span));
+                return None;
+            }
+            named.into_iter().filter(|index| agrees(&self.list[*index].axes, axes)).collect()
+        };
+        self.work.set(self.work.get() + 1 + selected.len());
+        Some(selected)
+    }
+
+    /// The indexes of the entries of which `text` names an instance.
+    pub(super) fn named(&self, text: &str) -> Vec<usize> {
+        if let Some(entry) = self.by_name.get(text) {
+            return vec![*entry];
+        }
+        if !text.contains('*') || self.exhausted() {
+            return self.find(text).map(|instance| instance.entry).into_iter().collect();
+        }
+        self.work.set(self.work.get() + self.list.len() / 8);
+        let mut entries: Vec<usize> =
+            self.list.iter().filter(|instance| glob(text, &instance.id)).map(|instance| instance.entry).collect();
+        entries.dedup();
+        entries
+    }
+
+    /// Whether references have looked at too much: nothing more is selected, and the next one is reported.
+    pub(super) fn exhausted(&self) -> bool {
+        self.work.get() > MAX_WORK
     }
 
     fn unknown(&self, text: &str, span: Span) -> Diagnostic {
         let names: Vec<&str> = self.entries.iter().map(|entry| entry.name.as_str()).collect();
-        let ids: Vec<&str> = self.list.iter().map(|instance| instance.id.as_str()).take(1000).collect();
-        let known = if text.contains('/') && !ids.is_empty() { &ids } else { &names };
+        let ids = self.list.iter().map(|instance| instance.id.as_str());
+        let known = if text.contains('/') && !self.list.is_empty() { ids.take(1000).collect() } else { names.clone() };
         let message = match text.contains('*') {
             true => format!("`{text}` matches no {}", self.kind),
             false => format!("there is no {} `{text}`", self.kind),
         };
         let help = match names.is_empty() {
             true => format!("the scenario defines no {}", self.kind),
-            false => suggest(text, known),
+            false => suggest(text, &known),
         };
         Diagnostic::error(Code::UnknownEntry, span, message).help(help)
     }

@@ -2,13 +2,15 @@
 
 use std::collections::HashSet;
 
+use indexmap::IndexSet;
+
 use super::Expander;
 use super::scope::Known;
 use crate::diagnostic::{Code, Diagnostic, Span, Spanned, suggest};
 use crate::expr::expression::Signature;
 use crate::expr::{Expression, Kind};
 use crate::plan::{Axes, Claim, Formula, Group, Origin, Text};
-use crate::scenario;
+use crate::scenario::{self, AxisValue};
 
 const ONE: &[&str] = &["metric", "subject"];
 const TWO: &[&str] = &["metric", "a", "b"];
@@ -85,6 +87,7 @@ impl Expander<'_> {
         }
         for entry in claim.r#where.iter().flatten() {
             let value = entry.body.get(&mut self.reach(&axes, Known::default()))?;
+            self.check_where(&entry.name, Spanned::new(&value, entry.body.span()), &chosen)?;
             chosen.retain(|group| {
                 group.cells.iter().any(|cell| cell.axes.get(&entry.name.value) == Some(&value))
                     && shared(group, &entry.name.value)
@@ -106,6 +109,28 @@ impl Expander<'_> {
                 None
             }
         }
+    }
+
+    /// An axis and a value that choose none of the groups are a mistake.
+    fn check_where(&mut self, axis: &Spanned<String>, value: Spanned<&AxisValue>, groups: &[&Group]) -> Option<()> {
+        let cells = || groups.iter().flat_map(|group| &group.cells);
+        let values: IndexSet<String> =
+            cells().filter_map(|cell| cell.axes.get(&axis.value)).map(ToString::to_string).collect();
+        if values.contains(&value.to_string()) || groups.is_empty() {
+            return Some(());
+        }
+        let wrong = if values.is_empty() {
+            let axes: IndexSet<&str> = cells().flat_map(|cell| cell.axes.keys()).map(String::as_str).collect();
+            let axes: Vec<&str> = axes.into_iter().collect();
+            let message = format!("`{}` is no axis of what the claim is about", axis.value);
+            Diagnostic::error(Code::UnknownEntry, axis.span, message).help(suggest(&axis.value, &axes))
+        } else {
+            let values: Vec<&str> = values.iter().map(String::as_str).collect();
+            let message = format!("`{}` is no value of the axis `{}` here", value.value, axis.value);
+            Diagnostic::error(Code::InvalidValue, value.span, message).help(suggest(&value.to_string(), &values))
+        };
+        self.problems.push(wrong);
+        None
     }
 
     /// Metrics and subjects in the calls of a claim are those of its group.

@@ -1,6 +1,6 @@
 //! Joins the entries that measures name to groups and cells.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use indexmap::IndexMap;
 
@@ -10,11 +10,9 @@ use super::process::Surroundings;
 use super::scope::Known;
 use crate::diagnostic::{Code, Diagnostic, Span, Spanned};
 use crate::event::design::{DriverKind, Role};
-use crate::event::metric::{BUILTIN, Metric, Of};
-use crate::expr::Kind;
 use crate::plan::order::{Schedule, turns};
 use crate::plan::{
-    Axes, Capture, Cell, Derive, Driver, Formula, Group, Identity, Order, Origin, Plan, Require, Until, Workspace,
+    Axes, Cell, Command, Driver, Group, Hole, Identity, Load, Order, Origin, Place, Plan, Port, Server, Text, Workspace,
 };
 use crate::scenario::{self, Measure, Warmup};
 
@@ -35,9 +33,12 @@ const PLACES: [&str; 13] = [
     "require",
 ];
 
+/// The most turns of a scenario.
+const MAX_TURNS: u64 = 1_000_000;
+
 /// What a measure compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+pub(super) enum Shape {
     Commands,
     ServersAlone,
     ServersByLoad,
@@ -54,9 +55,9 @@ struct Frame<'f> {
 }
 
 /// A subject of a measure with one driver, before it is rendered.
-struct Pair<'a> {
-    subject: &'a Instance,
-    driver: Option<&'a Instance>,
+pub(super) struct Pair<'a> {
+    pub(super) subject: &'a Instance,
+    pub(super) driver: Option<&'a Instance>,
     axes: Axes,
 }
 
@@ -71,8 +72,11 @@ impl<'a> Expander<'a> {
             let Some(shape) = self.shape(&entry.body, entry.name.span) else { continue };
             let pairs = self.pairs(&entry.body, instance, shape, MAX_CELLS.saturating_sub(cells));
             cells += pairs.len();
+            if self.catalog.exhausted() {
+                break;
+            }
             if cells > MAX_CELLS {
-                let message = format!("the scenario expands to more than {MAX_CELLS} cells");
+                let message = "the scenario expands to more than 100,000 cells";
                 self.problems.push(Diagnostic::error(Code::TooLarge, entry.name.span, message));
                 break;
             }
@@ -157,7 +161,7 @@ impl<'a> Expander<'a> {
         let mut seen = HashSet::new();
         for reference in subject_references {
             let selected = subjects.select(reference, &instance.axes, self.problems);
-            chosen.extend(selected.into_iter().filter(|index| seen.insert(*index)));
+            chosen.extend(selected.into_iter().flatten().filter(|index| seen.insert(*index)));
         }
         let mut pairs = Vec::new();
         for subject in chosen.into_iter().map(|index| subjects.get(index)) {
@@ -166,7 +170,7 @@ impl<'a> Expander<'a> {
                 pairs.push(Pair { subject, driver: None, axes });
             } else {
                 for reference in driver_references {
-                    for driver in drivers.select(reference, &axes, self.problems) {
+                    for driver in drivers.select(reference, &axes, self.problems).into_iter().flatten() {
                         let driver = drivers.get(driver);
                         pairs.push(Pair { subject, driver: Some(driver), axes: joined(&axes, &driver.axes) });
                     }
@@ -186,15 +190,30 @@ impl<'a> Expander<'a> {
             let key = pair.driver.map(|driver| self.driver_key(driver, &pair, frame));
             by_driver.entry(key).or_default().push(pair);
         }
+        let report = self.metric_names(frame.measure.report.as_ref(), &frame.identity.axes);
+        let gate = self.metric_names(frame.measure.gate.as_ref(), &frame.identity.axes);
         let mut groups = Vec::new();
         for (driver, pairs) in by_driver {
             let mut cells = Vec::new();
+            let mut named: Vec<(&Spanned<String>, usize)> = report.iter().chain(&gate).map(|name| (name, 0)).collect();
+            let mut known = HashSet::new();
             for pair in &pairs {
-                let cell = self.cell(frame, pair);
+                let (cell, metrics) = self.cell(frame, pair);
                 if !self.weigh(&cell) {
                     return None;
                 }
+                named.iter_mut().for_each(|(name, having)| *having += usize::from(metrics.contains(&name.value)));
+                known = metrics;
                 cells.push(cell);
+            }
+            // A column may be empty for some subjects; what is guarded by a gate must be there.
+            for (index, (name, having)) in named.into_iter().enumerate() {
+                if having == 0 || (index >= report.len() && having < cells.len()) {
+                    let mut known: Vec<&str> =
+                        known.iter().map(String::as_str).filter(|it| *it != name.value).collect();
+                    known.sort_unstable();
+                    self.unknown_metric(&name.value, name.span, &known);
+                }
             }
             let driver = driver.zip(pairs.first()).map(|(id, pair)| Driver {
                 kind: if frame.shape == Shape::ServersByLoad { DriverKind::Load } else { DriverKind::Command },
@@ -222,14 +241,28 @@ impl<'a> Expander<'a> {
     fn driver_label(&self, pair: &Pair<'_>, key: &str, frame: Frame<'_>) -> String {
         let id = pair.driver.map(|driver| driver.id.as_str()).unwrap_or_default();
         let label = match frame.shape {
-            Shape::ServersByLoad => frame.plan.load(id).map(|load| load.identity.label.clone()),
-            _ => frame.plan.command(id).map(|command| command.identity.label.clone()),
+            Shape::ServersByLoad => self.load_of(frame.plan, id).map(|load| load.identity.label.clone()),
+            _ => self.command_of(frame.plan, id).map(|command| command.identity.label.clone()),
         };
         // Where the subject's axes take part, the label of one of the instances is not the label of all.
         label.filter(|_| id == key).unwrap_or_else(|| key.to_owned())
     }
 
-    fn cell(&mut self, frame: Frame<'_>, pair: &Pair<'_>) -> Cell {
+    /// The server with this id, which a plan has in the order of the catalog.
+    pub(super) fn server_of<'p>(&self, plan: &'p Plan, id: &str) -> Option<&'p Server> {
+        self.catalog.servers.index(id).and_then(|index| plan.servers.get(index))
+    }
+
+    pub(super) fn command_of<'p>(&self, plan: &'p Plan, id: &str) -> Option<&'p Command> {
+        self.catalog.commands.index(id).and_then(|index| plan.commands.get(index))
+    }
+
+    pub(super) fn load_of<'p>(&self, plan: &'p Plan, id: &str) -> Option<&'p Load> {
+        self.catalog.loads.index(id).and_then(|index| plan.loads.get(index))
+    }
+
+    /// A cell, and the names of the metrics that its runs have.
+    fn cell(&mut self, frame: Frame<'_>, pair: &Pair<'_>) -> (Cell, HashSet<String>) {
         let Frame { measure, identity, shape, plan } = frame;
         let (subject, axes) = (pair.subject.id.clone(), &pair.axes);
         let mut id = format!("{}:{subject}", identity.id);
@@ -240,7 +273,7 @@ impl<'a> Expander<'a> {
         let needs = self.needs(measure.needs.as_ref(), axes);
         let mut all = needs.clone();
         let own = match shape {
-            Shape::Commands => plan.command(&subject).map(|command| command.needs.clone()),
+            Shape::Commands => self.command_of(plan, &subject).map(|command| command.needs.clone()),
             _ => Some(vec![subject.clone()]),
         };
         all.extend(own.unwrap_or_default());
@@ -251,15 +284,17 @@ impl<'a> Expander<'a> {
             ..Known::default()
         };
         let around = match shape {
-            Shape::Commands => plan.command(&subject).map(|command| Surroundings::from(&command.process)),
+            Shape::Commands => self.command_of(plan, &subject).map(|command| Surroundings::from(&command.process)),
             _ => None,
         };
         let around = around.unwrap_or_default();
         let capture = self.captures(measure.capture.as_ref(), axes, &known);
         let metrics = self.metrics_of(shape, pair, &capture, plan);
         let (derive, metrics) = self.derived(measure, axes, metrics);
-        Cell {
-            probes: self.probe_ids(measure, axes),
+        let probes = self.probe_ids(measure, axes);
+        self.check_listens(frame, pair, &probes);
+        let cell = Cell {
+            probes,
             before: self.steps(measure.before.as_ref(), &around, axes, &known),
             after: self.steps(measure.after.as_ref(), &around, axes, &known),
             expect: self.expect(measure.expect.as_ref(), measure.given.at("expect"), axes, known),
@@ -272,6 +307,20 @@ impl<'a> Expander<'a> {
             needs,
             capture,
             derive,
+        };
+        (cell, metrics)
+    }
+
+    /// What listens nowhere can be sent nothing.
+    fn check_listens(&mut self, Frame { measure, shape, plan, .. }: Frame<'_>, pair: &Pair<'_>, probes: &[String]) {
+        let nowhere = |server: &Server| server.port == Port::None;
+        if shape == Shape::Commands || !self.server_of(plan, &pair.subject.id).is_some_and(nowhere) {
+            return;
+        }
+        let key = if shape == Shape::ServersByLoad { "load" } else { "probes" };
+        if let Some(place) = measure.given.at(key).filter(|_| key == "load" || !probes.is_empty()) {
+            let message = format!("`{}` listens nowhere (port = \"none\"): nothing can be sent to it", pair.subject.id);
+            self.conflict(place, message);
         }
     }
 
@@ -280,158 +329,13 @@ impl<'a> Expander<'a> {
         let catalog = self.catalog;
         let mut ids = Vec::new();
         for reference in &references {
-            let before = self.problems.len();
-            let selected = catalog.probes.select(reference, axes, self.problems);
-            if selected.is_empty() && self.problems.len() == before {
-                let message = format!("the join leaves no probe of `{}`", reference.value);
-                self.problems.push(Diagnostic::error(Code::EmptyExpansion, reference.span, message));
+            let Some(selected) = catalog.probes.select(reference, axes, self.problems) else { continue };
+            if selected.is_empty() {
+                self.empty_join("probe", reference, axes);
             }
             ids.extend(selected.into_iter().map(|index| catalog.probes.get(index).id.clone()));
         }
         ids
-    }
-
-    /// The names of the metrics that the runs of a cell have; each becomes part of the plan's dictionary.
-    fn metrics_of(
-        &mut self,
-        shape: Shape,
-        pair: &Pair<'_>,
-        capture: &IndexMap<String, Capture>,
-        plan: &Plan,
-    ) -> HashSet<String> {
-        let taken: &[Of] = match shape {
-            Shape::Commands => &[Of::CommandRun, Of::Machine],
-            Shape::ServersAlone => &[Of::ServerStart],
-            Shape::ServersByLoad => &[Of::ServerStart, Of::ServerRun, Of::LoadRun, Of::Machine],
-            Shape::ServersByCommands => &[Of::ServerStart, Of::ServerRun, Of::CommandRun, Of::Machine],
-        };
-        let mut names: HashSet<String> = HashSet::new();
-        for builtin in BUILTIN.iter().filter(|builtin| taken.contains(&builtin.of)) {
-            if names.insert(builtin.name.to_owned()) && !self.metrics.contains_key(builtin.name) {
-                self.metrics.insert(builtin.name.to_owned(), builtin.metric());
-            }
-        }
-        let load = pair.driver.filter(|_| shape == Shape::ServersByLoad).and_then(|driver| plan.load(&driver.id));
-        for request in load.into_iter().flat_map(|load| &load.requests).filter_map(|request| request.name.as_ref()) {
-            for builtin in BUILTIN.iter().filter(|builtin| builtin.of == Of::LoadRun) {
-                let name = format!("{}[{request}]", builtin.name);
-                self.metrics.entry(name.clone()).or_insert_with(|| builtin.metric());
-                names.insert(name);
-            }
-        }
-        let server = (shape != Shape::Commands).then(|| plan.server(&pair.subject.id)).flatten();
-        for (name, told) in server.into_iter().flat_map(|server| &server.capture) {
-            if let Some(unit) = &told.unit {
-                self.define(name, unit, None, told.origin.0);
-                names.insert(name.clone());
-            }
-        }
-        let command = match shape {
-            Shape::Commands => plan.command(&pair.subject.id),
-            Shape::ServersByCommands => pair.driver.and_then(|driver| plan.command(&driver.id)),
-            Shape::ServersAlone | Shape::ServersByLoad => None,
-        };
-        let captures = command.into_iter().flat_map(|command| &command.capture).chain(capture);
-        for (name, capture) in captures {
-            if let Some(unit) = &capture.unit {
-                self.define(name, unit, Some(capture), capture.origin.0);
-                names.insert(name.clone());
-            }
-        }
-        names
-    }
-
-    /// Defines a metric that a scenario names; a unit of another kind than before is a problem.
-    fn define(&mut self, name: &str, unit: &str, capture: Option<&Capture>, span: Span) {
-        let base = crate::units::base(unit).map_or(unit, |(base, _)| base);
-        let better = capture.and_then(|capture| capture.better).map(|better| match better {
-            scenario::Better::Lower => crate::event::metric::Better::Lower,
-            scenario::Better::Higher => crate::event::metric::Better::Higher,
-        });
-        let builtin = BUILTIN.iter().find(|builtin| builtin.name == name).map(|builtin| builtin.metric());
-        let metric = Metric {
-            unit: base.to_owned(),
-            better: better.or_else(|| builtin.as_ref().and_then(|builtin| builtin.better)),
-            step: capture.and_then(|capture| capture.step),
-            exact: capture.is_some_and(|capture| capture.exact),
-            description: builtin
-                .map_or_else(|| format!("`{name}`, taken by the scenario"), |builtin| builtin.description),
-        };
-        match self.metrics.get(name) {
-            Some(known) if known.unit != metric.unit => {
-                let message = format!("`{name}` is measured in `{}` elsewhere, and here in `{unit}`", known.unit);
-                self.problems.push(Diagnostic::error(Code::Conflict, span, message));
-            }
-            Some(_) => {}
-            None => {
-                self.metrics.insert(name.to_owned(), metric);
-            }
-        }
-    }
-
-    /// Derived metrics; each may use those before it.
-    fn derived(
-        &mut self,
-        measure: &Measure,
-        axes: &Axes,
-        mut metrics: HashSet<String>,
-    ) -> (IndexMap<String, Derive>, HashSet<String>) {
-        let mut derived = IndexMap::new();
-        for entry in measure.derive.iter().flatten() {
-            let Some(expr) = &entry.body.expr else {
-                if !entry.body.given.has("expr") {
-                    self.missing("expr", "the derived metric", entry.name.span);
-                }
-                continue;
-            };
-            let formula = self.formula(expr, Some(Kind::Number), &[]);
-            let mut reach = self.reach(axes, Known::default());
-            let unit = reach.opt(entry.body.unit.as_ref()).unwrap_or_else(|| "1".to_owned());
-            let better = reach.opt(entry.body.better.as_ref());
-            if metrics.contains(&entry.name.value) {
-                let message = format!("`{}` is a metric of these runs already", entry.name.value);
-                self.problems.push(Diagnostic::error(Code::Duplicate, entry.name.span, message));
-            }
-            if let Some(formula) = &formula {
-                self.check_formula(formula, expr.span, &metrics);
-            }
-            self.metrics.entry(entry.name.value.clone()).or_insert_with(|| Metric {
-                unit: unit.clone(),
-                better: better.map(|better| match better {
-                    scenario::Better::Lower => crate::event::metric::Better::Lower,
-                    scenario::Better::Higher => crate::event::metric::Better::Higher,
-                }),
-                step: None,
-                exact: false,
-                description: format!("`{}`", expr.value),
-            });
-            metrics.insert(entry.name.value.clone());
-            if let Some(expr) = formula {
-                derived.insert(entry.name.value.clone(), Derive { expr, unit, origin: Origin(entry.name.span) });
-            }
-        }
-        (derived, metrics)
-    }
-
-    fn required(&mut self, measure: &Measure, metrics: &HashSet<String>) -> Vec<Require> {
-        let mut required = Vec::new();
-        for text in measure.require.iter().flatten() {
-            if let Some(expr) = self.formula(text, Some(Kind::Truth), &[]) {
-                self.check_formula(&expr, text.span, metrics);
-                required
-                    .push(Require { expr: Formula { text: text.value.clone(), ..expr }, origin: Origin(text.span) });
-            }
-        }
-        for list in [measure.report.as_ref(), measure.gate.as_ref()] {
-            let names: Vec<Spanned<String>> =
-                self.reach(&Axes::new(), Known { all: true, ..Known::default() }).list(list);
-            for name in names.iter().filter(|name| !metrics.contains(&name.value)) {
-                let mut known: Vec<&str> = metrics.iter().map(String::as_str).collect();
-                known.sort_unstable();
-                self.unknown_metric(&name.value, name.span, &known);
-            }
-        }
-        required
     }
 
     fn group(&mut self, frame: Frame<'_>, driver: Option<Driver>, cells: Vec<Cell>) -> Group {
@@ -482,12 +386,14 @@ impl<'a> Expander<'a> {
         self.check_same(measure, &group, plan);
         let ids: Vec<String> = group.cells.iter().map(|cell| cell.id.clone()).collect();
         let rounds_of_warmup = if shape == Shape::Commands { group.warmup } else { 0 };
-        let expected = ids.len() as u64 * (group.rounds.saturating_add(rounds_of_warmup));
-        if expected > 10_000_000 {
+        let turns_of_group = ids.len() as u64 * (group.rounds.saturating_add(rounds_of_warmup));
+        self.turns = self.turns.saturating_add(turns_of_group);
+        if self.turns > MAX_TURNS {
             let place = measure.given.at("runs").or_else(|| measure.given.at("starts")).unwrap_or(identity.origin.0);
-            self.problems.push(Diagnostic::error(Code::TooLarge, place, "the group has more than 10,000,000 turns"));
+            self.problems.push(Diagnostic::error(Code::TooLarge, place, "the scenario has more than 1,000,000 turns"));
             return group;
         }
+        self.check_gate(measure, shape, &group);
         let schedule =
             Schedule { group: &group.id, order, warmup: rounds_of_warmup, rounds: group.rounds, seed: plan.seed };
         group.turns = turns(&ids, schedule);
@@ -522,13 +428,11 @@ impl<'a> Expander<'a> {
         let Some(reference) = reference else { return first };
         let catalog = self.catalog;
         let subjects = if shape == Shape::Commands { &catalog.commands } else { &catalog.servers };
-        let before = self.problems.len();
-        let chosen = subjects.select(&reference, &identity.axes, self.problems);
+        let Some(chosen) = subjects.select(&reference, &identity.axes, self.problems) else { return first };
         let chosen: HashSet<&str> = chosen.into_iter().map(|index| subjects.get(index).id.as_str()).collect();
         let candidates: Vec<&Cell> = cells.iter().filter(|cell| chosen.contains(cell.subject.as_str())).collect();
         match candidates.as_slice() {
             [one] => return one.id.clone(),
-            [] if self.problems.len() > before => {}
             [] => {
                 let message = format!("the baseline `{}` is not among the subjects of `{group}`", reference.value);
                 self.problems.push(Diagnostic::error(Code::UnknownEntry, reference.span, message));
@@ -549,64 +453,31 @@ impl<'a> Expander<'a> {
     fn workspace(&mut self, measure: &Measure, axes: &Axes) -> Option<Workspace> {
         let workspace = measure.workspace.as_ref()?;
         let mut reach = self.reach(axes, Known::default());
+        let from: Option<Spanned<Text>> = reach.opt(workspace.from.as_ref());
+        let copy: Vec<Spanned<Text>> = reach.list(workspace.copy.as_ref());
+        for path in from.iter().chain(&copy) {
+            if !stays_inside(&path.value) {
+                let message = format!("`{}` may lie outside of the scenario's folder", path.value);
+                let wrong = Diagnostic::error(Code::InvalidValue, path.span, message);
+                self.problems.push(
+                    wrong.help("a workspace holds copies of what is named relative to that folder, without `..`"),
+                );
+            }
+        }
+        let bare = |path: Spanned<Text>| path.value;
         Some(Workspace {
-            from: reach.opt(workspace.from.as_ref()),
-            copy: reach.list(workspace.copy.as_ref()),
+            from: from.map(bare),
+            copy: copy.into_iter().map(bare).collect(),
             origin: measure.given.at("workspace").map(Origin),
         })
     }
+}
 
-    fn until(&mut self, measure: &Measure, axes: &Axes) -> Option<Until> {
-        let until = measure.until.as_ref()?;
-        let span = measure.given.at("until")?;
-        let ci = self.percentage(until.ci.as_ref(), axes);
-        let mut reach = self.reach(axes, Known::default());
-        let metric: Option<Spanned<String>> = reach.opt(until.metric.as_ref());
-        let max_runs = reach.opt(until.max_runs.as_ref()).map(scenario::Whole::number);
-        let max_time = reach.opt(until.max_time.as_ref()).map(|time| time.0);
-        for key in ["ci", "metric"] {
-            if !until.given.has(key) {
-                self.missing(key, "`until`", span);
-            }
-        }
-        if !until.given.has("max_runs") && !until.given.has("max_time") {
-            let missing = Diagnostic::error(Code::MissingKey, span, "`until` has no end");
-            self.problems.push(missing.help("say max_runs or max_time"));
-        }
-        let metric = metric?;
-        if !self.metrics.contains_key(&metric.value) {
-            let metrics = self.metrics.clone();
-            let known: Vec<&str> = metrics.keys().map(String::as_str).collect();
-            self.unknown_metric(&metric.value, metric.span, &known);
-        }
-        Some(Until { ci: ci?, metric: metric.value, max_runs, max_time })
-    }
-
-    /// The values that must be equal are captured.
-    fn check_same(&mut self, measure: &Measure, group: &Group, plan: &Plan) {
-        let Some(same) = &measure.same else { return };
-        let mut known: HashMap<&str, ()> = HashMap::new();
-        for cell in &group.cells {
-            let command = plan.command(&cell.subject).or_else(|| plan.command(cell.driver.as_deref()?));
-            known.extend(
-                cell.capture
-                    .keys()
-                    .chain(command.into_iter().flat_map(|command| command.capture.keys()))
-                    .map(|name| (name.as_str(), ())),
-            );
-            let server = plan.server(&cell.subject);
-            known.extend(server.into_iter().flat_map(|server| server.capture.keys()).map(|name| (name.as_str(), ())));
-        }
-        for list in [&same.runs, &same.subjects] {
-            let names: Vec<Spanned<String>> = self.reach(&group.measure.axes, Known::default()).list(list.as_ref());
-            for name in names.iter().filter(|name| !known.contains_key(name.value.as_str())) {
-                let known: Vec<&str> = known.keys().copied().collect();
-                let message = format!("nothing captures `{}`", name.value);
-                let unknown = Diagnostic::error(Code::UnknownMetric, name.span, message);
-                self.problems.push(unknown.help(crate::diagnostic::suggest(&name.value, &known)));
-            }
-        }
-    }
+/// Whether a path is relative and goes nowhere up.
+fn stays_inside(path: &Text) -> bool {
+    let filled =
+        path.fill(|hole| if *hole == Hole::Place(Place::ScenarioDir) { ".".to_owned() } else { "/".to_owned() });
+    !filled.starts_with('/') && filled.split('/').all(|part| part != "..")
 }
 
 /// The axes of both; where they share one, they agree.

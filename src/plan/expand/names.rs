@@ -8,11 +8,18 @@ use super::catalog::{Instances, MAX_CELLS, combinations};
 use super::scope::{AxisValues, Known, Names, RESERVED, Reach};
 use crate::diagnostic::{Code, Diagnostic, Problems, Span, Spanned, suggest};
 use crate::plan::Axes;
-use crate::scenario::{Axis, AxisValue, EntryName, Expand, Keyed, Scenario};
+use crate::scenario::{Axis, AxisValue, EntryName, Expand, Keyed, Loaded};
+use crate::units::show;
+
+/// The most axis values that all combinations of an entry hold together.
+const MAX_VALUES: u128 = 1_000_000;
+/// The most exclusions of an entry: each is compared with every combination.
+const MAX_EXCLUSIONS: usize = 1_000;
 
 /// The vars and axes of a scenario.
-pub(super) fn collect(scenario: &Scenario, problems: &mut Problems) -> Names {
-    let mut names = Names::default();
+pub(super) fn collect(loaded: &Loaded, problems: &mut Problems) -> Names {
+    let scenario = &loaded.scenario;
+    let mut names = Names { replaced: loaded.replaced_axes.iter().cloned().collect(), ..Names::default() };
     for var in scenario.vars.iter().flatten() {
         check_reserved(&var.name, problems);
         names.vars.insert(var.name.value.clone(), var.body.raw().clone());
@@ -76,18 +83,20 @@ fn axis_values(axis: &Axis, origin: Span, names: &Names, problems: &mut Problems
             (values, fields.collect())
         }
     };
-    let mut distinct: Vec<Spanned<AxisValue>> = Vec::new();
+    let mut distinct: IndexMap<String, Spanned<AxisValue>> = IndexMap::new();
     for value in values {
-        match distinct.iter().find(|other| other.value.to_string() == value.value.to_string()) {
-            Some(first) => {
+        match distinct.entry(value.value.to_string()) {
+            indexmap::map::Entry::Occupied(first) => {
                 let message = format!("`{}` is twice in the axis", value.value);
-                problems
-                    .push(Diagnostic::error(Code::Duplicate, value.span, message).also(first.span, "the first one"));
+                let twice = Diagnostic::error(Code::Duplicate, value.span, message);
+                problems.push(twice.also(first.get().span, "the first one"));
             }
-            None => distinct.push(value),
+            indexmap::map::Entry::Vacant(place) => {
+                place.insert(value);
+            }
         }
     }
-    AxisValues { values: distinct.into_iter().map(|value| value.value).collect(), fields, origin }
+    AxisValues { values: distinct.into_values().map(|value| value.value).collect(), fields, origin }
 }
 
 type Fields = Keyed<crate::scenario::Word, crate::scenario::Field<crate::plan::Value>>;
@@ -107,6 +116,12 @@ fn check_fields(table: &Keyed<crate::scenario::AxisWord, Fields>, problems: &mut
                     field.body.span(),
                     "a field of an axis cannot be a table",
                 ));
+            }
+            if let crate::scenario::Raw::List(items) = &field.body.raw().value {
+                for item in items.iter().filter(|item| !matches!(item.value, crate::scenario::Raw::Text(_))) {
+                    let message = "a list in a field of an axis holds strings";
+                    problems.push(Diagnostic::error(Code::WrongType, item.span, message));
+                }
             }
         }
         let same = |field: &&str| first.body.get(field).is_some();
@@ -136,13 +151,11 @@ pub(super) fn entry_instances<T>(
     for entry in entries.into_iter().flatten() {
         let expansion = expand(&entry.body);
         let axes = each(expansion, names, problems);
-        let excluded = excluded(expansion, &axes, names, problems);
-        let count = axes.iter().try_fold(1_usize, |count, (_, values)| count.checked_mul(values.len()));
         let place = expansion.each.as_ref().map_or(entry.name.span, |each| each.span());
-        let combined = match count {
-            Some(count) if count <= MAX_CELLS => combinations(&axes, &excluded),
-            _ => {
-                let message = format!("`{}` expands to more than {MAX_CELLS} combinations", entry.name.value);
+        let combined = match fits(&axes, instances.list().len()) {
+            Ok(()) => combinations(&axes, &excluded(expansion, &axes, names, problems)),
+            Err(what) => {
+                let message = format!("`{}` expands to {what}", entry.name.value);
                 problems.push(Diagnostic::error(Code::TooLarge, place, message));
                 Vec::new()
             }
@@ -155,6 +168,22 @@ pub(super) fn entry_instances<T>(
         instances.add(&entry.name, &axes, combined);
     }
     instances
+}
+
+/// Whether all combinations of `axes` can be made, beside the `others` of entries before; else what there are too many of.
+fn fits(axes: &[(String, Vec<AxisValue>)], others: usize) -> Result<(), String> {
+    let count = axes.iter().map(|(_, values)| values.len() as u128).fold(1, u128::saturating_mul);
+    if count > MAX_CELLS as u128 {
+        let count = u64::try_from(count).map_or("far".to_owned(), show::count);
+        return Err(format!("{count} combinations, more than 100,000"));
+    }
+    if count + others as u128 > MAX_CELLS as u128 {
+        return Err("more than 100,000 combinations with the entries before it".to_owned());
+    }
+    if count * axes.len() as u128 > MAX_VALUES {
+        return Err(format!("{} combinations of {} axes, which is too much", count, axes.len()));
+    }
+    Ok(())
 }
 
 /// The axes that an entry expands over.
@@ -187,6 +216,13 @@ fn each(expand: &Expand, names: &Names, problems: &mut Problems) -> Vec<(String,
 fn excluded(expand: &Expand, axes: &[(String, Vec<AxisValue>)], names: &Names, problems: &mut Problems) -> Vec<Axes> {
     let none = Axes::new();
     let mut all = Vec::new();
+    if let (Some(exclusions), Some(place)) = (&expand.exclude, expand.given.at("exclude"))
+        && exclusions.len() > MAX_EXCLUSIONS
+    {
+        let message = format!("there are {} exclusions, more than 1,000", show::count(exclusions.len() as u64));
+        problems.push(Diagnostic::error(Code::TooLarge, place, message));
+        return all;
+    }
     for exclusion in expand.exclude.iter().flatten() {
         let mut combination = Axes::new();
         for entry in exclusion {
@@ -198,6 +234,11 @@ fn excluded(expand: &Expand, axes: &[(String, Vec<AxisValue>)], names: &Names, p
                     let message = format!("`{}` is no axis that the entry expands over", entry.name.value);
                     let unknown = Diagnostic::error(Code::UnknownEntry, entry.name.span, message);
                     problems.push(unknown.help(suggest(&entry.name.value, &known)));
+                }
+                // It excludes nothing of the values that the profile chose.
+                Some((axis, values)) if names.replaced.contains(axis) && !values.contains(&value) => {
+                    combination.clear();
+                    break;
                 }
                 Some((axis, values)) if !values.contains(&value) => {
                     let known: Vec<String> = values.iter().map(ToString::to_string).collect();

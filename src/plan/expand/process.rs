@@ -1,12 +1,13 @@
 //! Renders what is started: processes, steps, tools, commands, checks, caches.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use indexmap::IndexMap;
 
 use super::Expander;
 use super::scope::{Known, Reach};
-use crate::diagnostic::{Code, Diagnostic, Span, Spanned};
+use crate::diagnostic::{Code, Diagnostic, Problems, Span, Spanned, suggest};
 use crate::plan::{
     Axes, Cache, Capture, CaptureFrom, Check, Clear, Command, Expect, Origin, Pick, Process, Stdin, Stdout, Step, Text,
     Tool, Value,
@@ -58,7 +59,7 @@ fn process(process: &scenario::Process, timeout: Option<Duration>, span: Span, r
         stdin,
         user: reach.opt(process.user.as_ref()),
         cpus: reach.opt(process.cpus.as_ref()).map(|cpus| cpus.0).unwrap_or_default(),
-        timeout: reach.opt(process.timeout.as_ref()).or(timeout),
+        timeout: reach.opt(process.timeout.as_ref()).map(|timeout| timeout.0).or(timeout),
         files: keyed(process.files.as_ref(), reach),
         origin: Origin(origin),
         files_origin: process.given.at("files").map(Origin),
@@ -195,6 +196,11 @@ impl Expander<'_> {
                 self.conflict(span, "a cache has `clear` in place of `command`");
             }
             self.exactly_one(&[("clear", place("clear")), ("shell", place("shell"))], "the cache", entry.name.span);
+            if let Some(scenario::Clear::PageCache(_)) = &cache.clear {
+                for (key, span) in cache.process.given.all() {
+                    self.conflict(span, format!("`{key}` means nothing where the kernel's page cache is dropped"));
+                }
+            }
             let mut reach = self.reach(&axes, Known::default());
             let mut body = cache.process.clone();
             let clear = match &cache.clear {
@@ -215,19 +221,21 @@ impl Expander<'_> {
     pub(super) fn cache_names(&mut self, references: Option<&scenario::References>, axes: &Axes) -> Vec<String> {
         let references: Vec<Spanned<String>> = self.reach(axes, Known::default()).list(references);
         let catalog = self.catalog;
-        let chosen = references.iter().flat_map(|reference| catalog.caches.select(reference, axes, self.problems));
-        chosen.map(|index| catalog.caches.get(index).id.clone()).collect()
+        let chosen = references.iter().filter_map(|reference| catalog.caches.select(reference, axes, self.problems));
+        chosen.flatten().map(|index| catalog.caches.get(index).id.clone()).collect()
     }
 
     pub(super) fn commands(&mut self) -> Vec<Command> {
         let (scenario, catalog) = (self.scenario, self.catalog);
         let Some(entries) = &scenario.commands else { return Vec::new() };
         let mut commands = Vec::new();
+        let alone = self.run_alone();
         for instance in catalog.commands.list() {
             let Some(entry) = entries.get(catalog.commands.name_of(instance)) else { continue };
             let body = &entry.body;
             let needs = self.needs(body.needs.as_ref(), &instance.axes);
-            let known = Known { dir: true, server: true, needs: self.reachable(&needs), ..Known::default() };
+            let server = !alone.contains(&instance.entry);
+            let known = Known { dir: true, server, needs: self.reachable(&needs), ..Known::default() };
             self.check_command(&body.process, "the command", entry.name.span);
             let mut reach = self.reach(&instance.axes, known.clone());
             let process = process(&body.process, Some(LONG), entry.name.span, &mut reach);
@@ -252,6 +260,21 @@ impl Expander<'_> {
             commands.push(command);
         }
         commands
+    }
+
+    /// The commands, by their index in the file, that a measure runs without a server: they cannot address one.
+    fn run_alone(&mut self) -> HashSet<usize> {
+        let (scenario, catalog) = (self.scenario, self.catalog);
+        let axes = Axes::new();
+        let mut alone = HashSet::new();
+        // What is wrong with the references is said where the measure is expanded.
+        let mut unheard = Problems::default();
+        for measure in scenario.measures.iter().flatten().filter(|entry| !entry.body.given.has("servers")) {
+            let references: Vec<Spanned<String>> =
+                Reach::new(self.names, &axes, Known::default(), &mut unheard).list(measure.body.commands.as_ref());
+            alone.extend(references.iter().flat_map(|reference| catalog.commands.named(&reference.value)));
+        }
+        alone
     }
 
     pub(super) fn checks(&mut self) -> Vec<Check> {
@@ -295,13 +318,19 @@ impl Expander<'_> {
             };
             match each.iter().filter(|axis| of(&axis.value)).count() {
                 1 => {}
+                0 if each.iter().any(|axis| names.replaced.contains(&axis.value)) => {}
                 0 => {
+                    let of = |axis: &Spanned<String>| names.axes.get(&axis.value).map(|axis| &axis.values);
+                    let known: Vec<String> = each.iter().filter_map(of).flatten().map(ToString::to_string).collect();
+                    let known: Vec<&str> = known.iter().map(String::as_str).collect();
                     let message = format!("`{}` is no value of an axis that the check expands over", entry.name.value);
-                    self.problems.push(Diagnostic::error(Code::UnknownEntry, entry.name.span, message));
+                    let unknown = Diagnostic::error(Code::UnknownEntry, entry.name.span, message);
+                    self.problems.push(unknown.help(suggest(&entry.name.value, &known)));
                 }
                 _ => {
                     let message = format!("`{}` is a value of more than one of the check's axes", entry.name.value);
-                    self.problems.push(Diagnostic::error(Code::AmbiguousJoin, entry.name.span, message));
+                    let wrong = Diagnostic::error(Code::AmbiguousJoin, entry.name.span, message);
+                    self.problems.push(wrong.help("give the values of the axes names that differ"));
                 }
             }
             if axes.values().any(|value| value.to_string() == entry.name.value) {
@@ -376,7 +405,27 @@ impl Expander<'_> {
             origin: Origin(name.span),
         };
         self.check_groups(&mut rendered, capture, name.span);
+        self.check_kind(&rendered, capture, name.span);
         Some(rendered)
+    }
+
+    /// What is no text has no matches to pick from, a digest is no number, and a metric's default is one.
+    fn check_kind(&mut self, capture: &Capture, written: &scenario::Capture, span: Span) {
+        let of_text =
+            matches!(capture.from, CaptureFrom::Stdout(_) | CaptureFrom::Stderr(_) | CaptureFrom::FileRegex { .. });
+        if let (false, Some(place)) = (of_text, written.given.at("pick")) {
+            self.conflict(place, "`pick` belongs to a capture by a pattern");
+        }
+        if let (CaptureFrom::Sha256(_), Some(place)) = (&capture.from, written.given.at("unit")) {
+            self.conflict(place, "a digest is no number and has no unit");
+        }
+        let number = matches!(capture.default, None | Some(Value::Integer(_) | Value::Float(_)));
+        if capture.unit.is_some() && !number {
+            let place = written.default.as_ref().map_or(span, Field::span);
+            let wrong =
+                Diagnostic::error(Code::WrongType, place, "the default of a metric is a number, in its base unit");
+            self.problems.push(wrong.help("without a unit the value is a fact, and may be a text"));
+        }
     }
 
     /// A pattern needs a group to take, unless matches are counted; a group `unit` says in which units it can be.
@@ -389,12 +438,15 @@ impl Expander<'_> {
         };
         let place =
             [&written.stdout, &written.stderr, &written.regex].into_iter().flatten().next().map_or(span, Field::span);
-        if pattern.regex().captures_len() < 2 && capture.pick != Pick::Count {
+        // Compiled for this look alone: a plan of many runs does not hold it as many times.
+        let regex = pattern.clone();
+        let regex = regex.regex();
+        if regex.captures_len() < 2 && capture.pick != Pick::Count {
             let message = "the pattern has no group that could be taken";
             let help = "put what is to be taken into parentheses, or say pick = \"count\"";
             self.problems.push(Diagnostic::error(Code::InvalidPattern, place, message).help(help));
         }
-        let has_unit = pattern.regex().capture_names().flatten().any(|name| name == "unit");
+        let has_unit = regex.capture_names().flatten().any(|name| name == "unit");
         match (has_unit, &capture.unit) {
             (true, Some(_)) => {
                 let message = "the unit is given twice: by the pattern's group `unit` and by `unit`";

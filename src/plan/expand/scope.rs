@@ -1,5 +1,6 @@
 //! What names mean: vars, axes and their fields, and what only a run knows.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
@@ -22,7 +23,14 @@ pub(super) struct Names {
     pub(super) axes: IndexMap<String, AxisValues>,
     /// Vars and axes whose values are wrong, which was reported.
     pub(super) broken: HashSet<String>,
+    /// Axes that the profile replaced: what is said of values that it left out is no mistake.
+    pub(super) replaced: HashSet<String>,
+    /// How many bytes were filled in so far.
+    pub(super) filled: Cell<usize>,
 }
+
+/// How many bytes all templates of a scenario may fill in together.
+const MAX_FILLED: usize = 256 << 20;
 
 /// The values of an axis, and the fields that each has.
 #[derive(Debug)]
@@ -77,15 +85,27 @@ impl<'a> Reach<'a> {
     }
 
     fn remembered(&mut self, key: String, vars: usize, raw: &Spanned<Raw>) -> Option<Value> {
-        if let Some(value) = self.seen.get(&key) {
-            return value.clone();
+        if !self.seen.contains_key(&key) {
+            let outer = (self.vars, self.within);
+            (self.vars, self.within) = (vars, true);
+            let value = render(raw, self);
+            (self.vars, self.within) = outer;
+            self.seen.insert(key.clone(), value);
         }
-        let outer = (self.vars, self.within);
-        (self.vars, self.within) = (vars, true);
-        let value = render(raw, self);
-        (self.vars, self.within) = outer;
-        self.seen.insert(key, value.clone());
-        value
+        let value = self.seen.get(&key)?.as_ref()?;
+        let before = self.names.filled.get();
+        self.names.filled.set(before.saturating_add(match value {
+            Value::Text(text) => text.len(),
+            other => other.weight(),
+        }));
+        if self.names.filled.get() <= MAX_FILLED {
+            return Some(value.clone());
+        }
+        if before <= MAX_FILLED {
+            let message = "templates fill in more than 256 MiB";
+            self.problems.push(Diagnostic::error(Code::TooLarge, raw.span, message).label("of which this is a part"));
+        }
+        None
     }
 
     fn axis(&mut self, axis: &str, field: Option<&str>, name: &Name, span: Span) -> Option<Value> {
@@ -167,7 +187,9 @@ impl<'a> Reach<'a> {
             [first, ..] => {
                 let mut known: Vec<&str> = self.names.vars.keys().take(self.vars).map(String::as_str).collect();
                 known.extend(self.axes.keys().map(String::as_str));
-                known.extend(["scenario_dir", "run_dir", "dir", "port", "url"]);
+                known.extend(["scenario_dir", "run_dir"]);
+                let may = |name| self.hole(&[name]).is_some_and(|hole| hole.is_ok());
+                known.extend(["dir", "port", "url", "value"].into_iter().filter(|name| may(name)));
                 undefined(format!("`{first}` is not defined")).help(suggest(first, &known))
             }
             [] => undefined("a name is missing".to_owned()),

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use indexmap::IndexSet;
+
 use super::Expander;
 use super::process::Surroundings;
 use super::scope::{Known, Reach};
@@ -38,8 +40,10 @@ impl Expander<'_> {
     fn server(&mut self, body: &scenario::Server, name: &Spanned<String>, instance: &super::Instance) -> Server {
         let axes = &instance.axes;
         let needs = self.needs(body.needs.as_ref(), axes);
-        let known =
-            Known { dir: true, own: Some(instance.id.clone()), needs: self.reachable(&needs), ..Known::default() };
+        let port = self.reach(axes, Known::default()).opt(body.port.as_ref()).unwrap_or(Port::Auto);
+        // What listens nowhere has no port and no URL.
+        let own = (port != Port::None).then(|| instance.id.clone());
+        let known = Known { dir: true, own, needs: self.reachable(&needs), ..Known::default() };
         let launch = self.launch(body, name.span, axes, &known);
         let around = match &launch {
             Launch::Process(process) => Surroundings::from(process.as_ref()),
@@ -48,7 +52,7 @@ impl Expander<'_> {
         let mut reach = self.reach(axes, known.clone());
         let port = match &launch {
             Launch::Running(url) => Port::Fixed(port_of(url)),
-            _ => reach.opt(body.port.as_ref()).unwrap_or(Port::Auto),
+            _ => port,
         };
         let stop = Stop {
             signal: body.stop.as_ref().and_then(|stop| reach.opt(stop.signal.as_ref())).unwrap_or(Signal::Term),
@@ -66,7 +70,7 @@ impl Expander<'_> {
             ready: self.ready(body, name.span, (axes, &known), (&launch, port)),
             before: self.steps(body.before.as_ref(), &around, axes, &known),
             after: self.steps(body.after.as_ref(), &around, axes, &known),
-            capture: self.server_captures(body, axes, &known),
+            capture: self.server_captures(body, axes, &known, &launch),
             caches: self.cache_names(body.caches.as_ref(), axes),
             identity: self.identity(instance, name, &body.expand),
             launch,
@@ -165,11 +169,15 @@ impl Expander<'_> {
         body: &scenario::Server,
         axes: &Axes,
         known: &Known,
+        launch: &Launch,
     ) -> indexmap::IndexMap<String, ServerCapture> {
         let mut captures = indexmap::IndexMap::new();
         for entry in body.capture.iter().flatten() {
             let capture = &entry.body;
             let forms = ["output", "http"].map(|key| (key, capture.given.at(key)));
+            if let (Launch::Running(_), Some(place)) = (launch, capture.given.at("output")) {
+                self.conflict(place, "the output of a server that runs already cannot be seen");
+            }
             self.exactly_one(&forms, "the capture", entry.name.span);
             match (capture.given.at("http"), capture.given.at("json")) {
                 (Some(span), None) => self.missing("json", "a capture over HTTP", span),
@@ -196,21 +204,17 @@ impl Expander<'_> {
     pub(super) fn needs(&mut self, references: Option<&scenario::References>, axes: &Axes) -> Vec<String> {
         let references: Vec<Spanned<String>> = self.reach(axes, Known::default()).list(references);
         let catalog = self.catalog;
-        let mut ids = Vec::new();
+        let mut ids = IndexSet::new();
         for reference in references {
-            let before = self.problems.len();
-            match catalog.servers.select(&reference, axes, self.problems).as_slice() {
+            if catalog.servers.exhausted() {
+                break;
+            }
+            let Some(selected) = catalog.servers.select(&reference, axes, self.problems) else { continue };
+            match selected.as_slice() {
                 [one] => {
-                    let id = catalog.servers.get(*one).id.clone();
-                    if !ids.contains(&id) {
-                        ids.push(id);
-                    }
+                    ids.insert(catalog.servers.get(*one).id.clone());
                 }
-                [] if self.problems.len() > before => {}
-                [] => {
-                    let message = format!("the join leaves no server of `{}`", reference.value);
-                    self.problems.push(Diagnostic::error(Code::EmptyExpansion, reference.span, message));
-                }
+                [] => self.empty_join("server", &reference, axes),
                 [first, second, ..] => {
                     let (first, second) = (&catalog.servers.get(*first).id, &catalog.servers.get(*second).id);
                     let message =
@@ -220,14 +224,22 @@ impl Expander<'_> {
                 }
             }
         }
-        ids
+        ids.into_iter().collect()
+    }
+
+    /// Says that a join leaves nothing of `reference`.
+    pub(super) fn empty_join(&mut self, kind: &str, reference: &Spanned<String>, axes: &Axes) {
+        let values: Vec<String> = axes.iter().map(|(axis, value)| format!("{axis} = {value}")).collect();
+        let message = format!("the join leaves no {kind} of `{}` where {}", reference.value, values.join(", "));
+        let help = "what is joined agrees on the axes that both expand over";
+        self.problems.push(Diagnostic::error(Code::EmptyExpansion, reference.span, message).help(help));
     }
 
     /// What `servers.NAME` can mean where servers with these ids are needed, through others too: ids, and names that are
     /// left with one.
     pub(super) fn reachable(&mut self, needs: &[String]) -> HashMap<String, String> {
         let (scenario, catalog) = (self.scenario, self.catalog);
-        let mut ids: Vec<String> = Vec::new();
+        let mut ids: IndexSet<String> = IndexSet::new();
         let mut open: Vec<String> = needs.to_vec();
         while let Some(id) = open.pop() {
             if ids.contains(&id) {
@@ -238,7 +250,7 @@ impl Expander<'_> {
                     scenario.servers.as_ref().and_then(|servers| servers.get(catalog.servers.name_of(instance)));
                 open.extend(self.needs(entry.and_then(|entry| entry.body.needs.as_ref()), &instance.axes));
             }
-            ids.push(id);
+            ids.insert(id);
         }
         let mut names: HashMap<String, Option<String>> = HashMap::new();
         for id in &ids {
