@@ -1,7 +1,7 @@
 //! What goes wrong in a run is said with a code of its own, at its place in the scenario, with the end of the output.
 //!
 //! Every file under `tests/scenarios/failing/` is named after the code that running it raises. What is said is a snapshot,
-//! in which large numbers (ports, process ids) are `N`, times are `T` and the directory of the run is `DIR`.
+//! in which large numbers (ports, process ids) are `N`, times are `T` the directory of the run is `DIR`, that of the repository `ROOT`.
 
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ fn exit_of(code: Code) -> i32 {
 
 /// `text` without what differs from run to run.
 fn settled(text: &str, directory: &Path) -> String {
-    let text = text.replace(directory.to_str().unwrap(), "DIR");
+    let text = text.replace(directory.to_str().unwrap(), "DIR").replace(root().to_str().unwrap(), "ROOT");
     let text = Regex::new(r"DIR/work/[A-Za-z0-9._-]+").unwrap().replace_all(&text, "DIR/work/RUN").into_owned();
     let text = Regex::new(r"\b\d+(\.\d+)? (s|ms|µs)\b").unwrap().replace_all(&text, "T").into_owned();
     Regex::new(r"\b\d{4,}\b").unwrap().replace_all(&text, "N").into_owned()
