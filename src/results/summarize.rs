@@ -145,7 +145,7 @@ fn at_floor(cell: &Cell, runs: &[&Run]) -> Option<Warning> {
     (count > 0).then(|| Warning {
         code: "rss-floor".to_owned(),
         text: format!(
-            "in {count} of {} runs rss.peak is not above what the launcher itself held: the command may have needed less",
+            "in {count} of {} runs rss.peak is within 1 MiB of what the launcher itself held: the command may have needed less",
             runs.len()
         ),
         cell: Some(cell.id.clone()),
