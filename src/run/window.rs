@@ -259,10 +259,11 @@ impl Window<'_> {
 
     fn notes(&self, outcome: &Outcome, share: Option<f64>) -> Vec<Note> {
         let mut notes = Vec::new();
-        if let Some(share) = share.filter(|share| *share >= BOUND) {
+        // How busy it was stands in `generator.cpu`; the same words for every run are told once.
+        if share.is_some_and(|share| share >= BOUND) {
             let text = format!(
-                "the generator was busy {:.0} % of the time: it may be what limits these figures",
-                share * 100.0
+                "the generator was busy {:.0} % of the time or more: it may be what limits these figures",
+                BOUND * 100.0
             );
             notes.push(Note::new("generator-bound", text));
         }

@@ -42,7 +42,7 @@ fn exit_of(code: Code) -> i32 {
 /// `text` without what differs from run to run.
 fn settled(text: &str, directory: &Path) -> String {
     let text = text.replace(directory.to_str().unwrap(), "DIR").replace(root().to_str().unwrap(), "ROOT");
-    let text = Regex::new(r"DIR/work/[A-Za-z0-9._-]+").unwrap().replace_all(&text, "DIR/work/RUN").into_owned();
+    let text = Regex::new(r"DIR/runs/[A-Za-z0-9._-]+").unwrap().replace_all(&text, "DIR/runs/RUN").into_owned();
     let text = Regex::new(r"\b\d+(\.\d+)? (s|ms|µs)\b").unwrap().replace_all(&text, "T").into_owned();
     Regex::new(r"\b\d{4,}\b").unwrap().replace_all(&text, "N").into_owned()
 }
@@ -50,7 +50,7 @@ fn settled(text: &str, directory: &Path) -> String {
 /// What a run says of its failure.
 fn failure(path: &Path) -> (i32, String) {
     let directory = tempfile::tempdir().unwrap();
-    let (out, work) = (directory.path().join("out"), directory.path().join("work"));
+    let (out, work) = (directory.path().join("out"), directory.path().join("runs"));
     std::fs::create_dir(&work).unwrap();
     let file = path.strip_prefix(root()).unwrap().to_str().unwrap();
     let output = run(&["run", file, "--quiet", "--out", out.to_str().unwrap(), "--work-dir", work.to_str().unwrap()]);
