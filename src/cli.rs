@@ -40,7 +40,7 @@ impl From<Exit> for ExitCode {
 
 /// Runs comparisons from files: servers, commands, probes and loads, measured and reported in a fixed schema.
 #[derive(Debug, Parser)]
-#[command(name = "bakeoff", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "bakeoff", version, term_width = 100, after_help = EXIT_CODES)]
 struct Arguments {
     #[command(subcommand)]
     action: Action,

@@ -157,6 +157,16 @@ fn what_is_not_executed_yet_is_refused_by_name() {
 }
 
 #[test]
+fn help_says_what_there_is() {
+    for command in ["", "validate", "plan", "run", "report", "schema", "load"] {
+        let arguments: Vec<&str> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
+        let help = String::from_utf8(run(&arguments).stdout).unwrap();
+        let name = if command.is_empty() { "help".to_owned() } else { format!("help-{command}") };
+        insta::assert_snapshot!(name, help);
+    }
+}
+
+#[test]
 fn help_and_usage() {
     assert_eq!(run(&["--help"]).status.code(), Some(0));
     assert_eq!(run(&["run"]).status.code(), Some(2));
