@@ -17,6 +17,7 @@ mod process;
 mod server;
 mod source;
 pub mod value;
+mod words;
 
 pub use capture::Capture;
 pub use decode::{AxisWord, Date, Entry, EntryName, Given, KeyKind, Keyed, Word};
@@ -27,10 +28,11 @@ pub use http::{
     RequestTable, UrlBase,
 };
 pub use kinds::{
-    Argv, At, AxisValue, Better, CacheState, Cpus, JsonPath, LongerThanZero, Method, Natural, OneLine, Order, Pattern,
-    Pick, Port, Positive, Protocol, Record, SameAnswer, SameStream, Signal, Size, Status, Stdout, UrlPath, Whole,
+    Argv, AxisValue, Cpus, JsonPath, LongerThanZero, Method, Natural, OneLine, Pattern, Port, Positive, Size, Status,
+    UrlPath, Whole,
 };
 pub use measure::{Claim, Derive, Measure, SameValues, Until, Warmup, WarmupTable, Workspace};
 pub use process::{Check, Command, Expand, Expect, Process, References, Stdin, StdinFile, Step, StepTable, Tool};
 pub use server::{Builtin, Ready, Server, ServerCapture, Stop, Tls};
 pub use source::{Loaded, Options, load};
+pub use words::{At, Better, CacheState, Order, Pick, Protocol, Record, SameAnswer, SameStream, Signal, Stdout};

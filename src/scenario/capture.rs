@@ -2,8 +2,9 @@
 
 use super::decode::table;
 use super::field::Field;
-use super::kinds::{Better, JsonPath, Pattern, Pick};
+use super::kinds::{JsonPath, Pattern};
 use super::value::{Text, Value};
+use super::words::{Better, Pick};
 
 table! {
     /// A value taken out of a run: of text by `stdout`, `stderr`, or `file` with `regex`; of JSON by `stdout_json`, or `file`

@@ -7,12 +7,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::decode::{Decode, Decoder, HeaderName, Keyed, PathKey, table};
 use super::field::{Field, FromValue, invalid, plain_text};
-use super::kinds::{
-    Cpus, LongerThanZero, Method, OneLine, Pattern, Positive, Protocol, Record, SameAnswer, Size, Status, UrlPath,
-};
+use super::kinds::{Cpus, LongerThanZero, Method, OneLine, Pattern, Positive, Size, Status, UrlPath};
 use super::node::{Node, NodeValue};
 use super::process::Expand;
 use super::value::{Piece, Text, Value};
+use super::words::{Protocol, Record, SameAnswer};
 use crate::diagnostic::{Problems, Span};
 
 table! {

@@ -8,10 +8,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use super::capture::Capture;
 use super::decode::{CaptureName, Decode, Decoder, Keyed, Word, table};
 use super::field::Field;
-use super::kinds::{AxisValue, Better, CacheState, LongerThanZero, Natural, Order, Positive};
+use super::kinds::{AxisValue, LongerThanZero, Natural, Positive};
 use super::node::{Node, NodeValue};
 use super::process::{Expand, Expect, References, Step};
 use super::value::Text;
+use super::words::{Better, CacheState, Order};
 use crate::diagnostic::Spanned;
 
 table! {

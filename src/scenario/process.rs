@@ -7,9 +7,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use super::capture::Capture;
 use super::decode::{CaptureName, Decode, Decoder, FileName, Keyed, VariableName, Word, table};
 use super::field::Field;
-use super::kinds::{Argv, AxisValue, Cpus, LongerThanZero, Pattern, SameStream, Stdout, Whole};
+use super::kinds::{Argv, AxisValue, Cpus, LongerThanZero, Pattern, Whole};
 use super::node::{Node, NodeValue};
 use super::value::{Text, Value};
+use super::words::{SameStream, Stdout};
 use crate::diagnostic::Spanned;
 
 /// A reference to entries: a name, an id or a glob.

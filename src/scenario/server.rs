@@ -5,9 +5,10 @@ use std::time::Duration;
 use super::decode::{CaptureName, Keyed, table};
 use super::field::Field;
 use super::http::UrlBase;
-use super::kinds::{Argv, At, JsonPath, LongerThanZero, Pattern, Port, Signal, Size, Status, UrlPath};
+use super::kinds::{Argv, JsonPath, LongerThanZero, Pattern, Port, Size, Status, UrlPath};
 use super::process::{Expand, Process, References, Step};
 use super::value::Text;
+use super::words::{At, Signal};
 
 table! {
     /// A server: exactly one of `command`, `shell`, `builtin` and `url`.
