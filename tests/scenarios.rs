@@ -49,3 +49,29 @@ fn every_scenario_is_valid_and_planned() {
         assert_eq!(planned.digest(), again.unwrap().digest());
     }
 }
+
+/// The digest stands in it: the same file has the same one everywhere.
+#[test]
+fn plans_are_shown_in_order() {
+    let shown = |file: &str, profile| {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file);
+        bakeoff::plan::show(&plan(&path, profile).0.unwrap())
+    };
+    insta::assert_snapshot!("quickstart", shown("scenarios/quickstart.toml", None));
+    insta::assert_snapshot!("http-quick", shown("scenarios/bun-vs-node/http.toml", Some("quick")));
+}
+
+#[test]
+fn comments_and_places_are_no_part_of_a_plan() {
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/quickstart.toml")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let digest = |text: &str| {
+        let path = folder.path().join("scenario.toml");
+        std::fs::write(&path, text).unwrap();
+        plan(&path, None).0.unwrap().digest()
+    };
+    let commented = format!("# a comment\n\n{}", text.replace("\n[", "\n\n# another\n["));
+    assert_eq!(digest(&text), digest(&commented));
+    assert_ne!(digest(&text), digest(&text.replace("connections = 16", "connections = 17")));
+}

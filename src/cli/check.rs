@@ -8,6 +8,7 @@ use super::{Exit, ScenarioArguments, SeedArguments};
 use crate::diagnostic::{Diagnostic, Problems, Sources};
 use crate::plan::{Plan, expand, show};
 use crate::scenario::{Loaded, Options, load};
+use crate::units::show::counted;
 use crate::units::show::visible;
 
 /// `bakeoff validate`
@@ -107,15 +108,11 @@ impl Validate {
         print(&format!(
             "{}: valid: {} in {} and {}{profiles}\n",
             visible(&self.scenario.file.display().to_string()),
-            counted(cells, "cell"),
-            counted(plan.groups.len(), "group"),
-            counted(turns, "turn"),
+            counted(cells as u64, "cell"),
+            counted(plan.groups.len() as u64, "group"),
+            counted(turns as u64, "turn"),
         ))
     }
-}
-
-fn counted(count: usize, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
 impl Show {

@@ -8,7 +8,7 @@ use super::{Cell, Command, Group, Hole, Launch, LoadStop, Order, Plan, Process, 
 use crate::diagnostic::escape_controls;
 use crate::plan::Port;
 use crate::stats::fewest_runs;
-use crate::units::show;
+use crate::units::show::{self, counted};
 
 /// How many turns of a group are listed.
 const TURNS: usize = 24;
@@ -53,7 +53,12 @@ pub fn show(plan: &Plan) -> String {
         line(
             out,
             1,
-            &format!("{}: {}, {} connections, {stop}", load.identity.id, requests.join(" | "), load.connections),
+            &format!(
+                "{}: {}, {}, {stop}",
+                load.identity.id,
+                requests.join(" | "),
+                counted(load.connections, "connection")
+            ),
         );
     });
     let index = Index {
@@ -198,10 +203,15 @@ fn group(out: &mut String, group: &Group, index: &Index<'_>) {
     let of_servers = group.cells.first().is_some_and(|cell| index.servers.contains(cell.subject.as_str()));
     let what = match (of_servers, group.driver.is_some()) {
         (true, true) => {
-            format!("{rounds} starts of each, in each {} warm-ups and {} measured runs", group.warmup, group.runs)
+            format!(
+                "{} of each, in each {} and {}",
+                counted(rounds, "start"),
+                counted(group.warmup, "warm-up"),
+                counted(group.runs, "measured run")
+            )
         }
-        (true, false) => format!("{rounds} starts of each"),
-        (false, _) => format!("{} warm-ups and {rounds} measured runs of each", group.warmup),
+        (true, false) => format!("{} of each", counted(rounds, "start")),
+        (false, _) => format!("{} and {} of each", counted(group.warmup, "warm-up"), counted(rounds, "measured run")),
     };
     line(out, 1, &what);
     if let Some(seconds) = planned_seconds(group, index) {
@@ -209,7 +219,7 @@ fn group(out: &mut String, group: &Group, index: &Index<'_>) {
     }
     let shown: Vec<&str> = group.turns.iter().take(TURNS).map(|turn| turn.id.as_str()).collect();
     let more = group.turns.len().saturating_sub(TURNS);
-    line(out, 1, &format!("{} turns, {}:", show::count(group.turns.len() as u64), order_word(group.order)));
+    line(out, 1, &format!("{}, {}:", counted(group.turns.len() as u64, "turn"), order_word(group.order)));
     shown.iter().for_each(|turn| line(out, 2, turn));
     if more > 0 {
         line(out, 2, &format!("… and {} more", show::count(more as u64)));
@@ -235,7 +245,7 @@ fn fewest(out: &mut String, group: &Group) {
     let unpaired = group.order == Order::Grouped;
     let needed = fewest_runs(!unpaired, family);
     let word = if group.runs == 0 || group.driver.is_some() { "starts" } else { "runs" };
-    let enough = if group.rounds >= needed { "planned" } else { "fewer are planned: no difference can be shown" };
+    let enough = if group.rounds >= needed { "planned" } else { "planned: too few" };
     line(
         out,
         1,
@@ -266,10 +276,15 @@ fn totals(out: &mut String, plan: &Plan, index: &Index<'_>) {
     let seconds: f64 = plan.groups.iter().filter_map(|group| planned_seconds(group, index)).sum();
     let time =
         if seconds > 0.0 { format!("; loads and cooldowns alone: {}", show::span(seconds)) } else { String::new() };
-    let count = |number: usize| show::count(number as u64);
+    let count = |number: usize, thing: &str| counted(number as u64, thing);
     line(
         out,
         0,
-        &format!("total: {} groups, {} cells, {} turns{time}", count(plan.groups.len()), count(cells), count(turns)),
+        &format!(
+            "total: {}, {}, {}{time}",
+            count(plan.groups.len(), "group"),
+            count(cells, "cell"),
+            count(turns, "turn")
+        ),
     );
 }
