@@ -143,6 +143,51 @@ fn an_output_that_cannot_be_written_stops_before_anything_runs() {
     assert!(!touched.exists());
 }
 
+/// A value that reads like a word of the log is taken out of what the command says, not out of the log's own words.
+#[test]
+fn a_secret_does_not_take_the_log_apart() {
+    for secret in ["ok", "e", "run_ended", "hunter2"] {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "format = 1\nname = \"secret\"\n[environment]\nsecret = [\"TOKEN\"]\n[tools.t]\nshell = 'echo \"<$TOKEN>\"'\n\
+                    [commands.c]\ncommand = [\"true\"]\n[measures.m]\ncommands = [\"c\"]\nruns = 1\nwarmup = 0\n";
+        let file = scenario(folder.path(), text);
+        let out = folder.path().join("out");
+        let output = bakeoff(&["run", &file, "--out", out.to_str().unwrap()]).env("TOKEN", secret).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{secret}: {}", stderr(&output));
+        let result = result(&out);
+        assert_eq!(result["status"], "complete", "{secret}");
+        assert_eq!(result["tools"][0]["lines"][0], "<***>", "{secret}");
+        assert!(result["subjects"][0]["environment"]["TOKEN"].is_null(), "{secret}");
+    }
+}
+
+#[test]
+fn pipes_and_devices_are_no_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let text = "format = 1\nname = \"pipe\"\n[commands.c]\ncommand = [\"cat\"]\nstdin = { file = \"pipe\" }\n\
+                [measures.m]\ncommands = [\"c\"]\nruns = 1\nwarmup = 0\n";
+    let file = scenario(folder.path(), text);
+    let out = folder.path().join("out");
+    let output = run(&["run", &file, "--out", out.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("not a regular file"), "{}", stderr(&output));
+    for path in ["/dev/zero", pipe.to_str().unwrap()] {
+        let output = run(&["report", path]);
+        assert_eq!(output.status.code(), Some(2), "{path}");
+        assert!(stderr(&output).contains("not a regular file"), "{path}");
+    }
+}
+
+#[test]
+fn what_cannot_be_printed_is_said() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = bakeoff(&["schema", "scenario"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("standard output"), "{}", stderr(&output));
+}
+
 #[test]
 fn what_is_not_executed_yet_is_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
