@@ -1,39 +1,49 @@
 //! The HTTP load generator: knows URLs, connections and clocks; nothing of scenarios.
 //!
 //! In go [`Options`], out comes an [`Outcome`] in which every request that was started has an end with a name. [`start`]
-//! checks, resolves and starts a worker; [`Running`] is looked at, stopped and finished. A worker is one plain thread that
-//! owns its connections, histograms and counters; it shares an event to stop it and a few relaxed counters, no more.
+//! checks, resolves and starts the threads; [`Running`] is looked at, stopped and finished. A thread is a plain one that
+//! owns its connections, histograms and counters; what threads share is in `task`.
 //!
 //! To add another time to send, extend `schedule`; another way a request can end, [`Kind`] and `fault`; another framing,
-//! `response`; another protocol, a module beside `connection`.
+//! `response`; another way to move bytes, an `engine`; another protocol, a module beside `worker`.
 
 mod chunked;
 mod connection;
+mod engine;
 mod fault;
+mod files;
 mod generator;
 mod latency;
+mod limits;
+mod mix;
 mod options;
 mod outcome;
 mod request;
 mod response;
 mod running;
 mod schedule;
+mod series;
 mod tally;
 mod target;
+mod task;
 mod worker;
 
 pub use fault::Kind;
-pub use generator::Generator;
+pub use generator::Thread;
 pub use latency::Latency;
-pub use options::{Expect, Options, Stop};
-pub use outcome::Outcome;
+pub use limits::{Limit, ServerCpu};
+pub use options::{Engine, Expect, Options, Part, Stop};
+pub use outcome::{Ending, Named, Outcome, Pace};
 pub use request::{Body, Request};
 pub use running::{Progress, Running};
-pub use tally::{Counts, Kept, Second};
-pub use target::Target;
+pub use series::Second;
+pub use tally::{Counts, Kept};
+pub use target::{Address, Target};
 
+use engine::epoll::Epoll;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 
 /// Why a load could not be started, or has no outcome.
 #[derive(Debug, thiserror::Error)]
@@ -72,13 +82,21 @@ pub enum Error {
         address: SocketAddr,
     },
     /// The generator may not open as many files as it needs connections.
-    #[error("this process may not open as many files as the load needs connections")]
-    Descriptors,
+    #[error("the load needs {wanted} open files, and this process may have {limit} (see `ulimit -Hn`)")]
+    Descriptors {
+        /// How many it may open.
+        limit: u64,
+        /// How many it needs.
+        wanted: u64,
+    },
+    /// The system, or this process, has no file left.
+    #[error("no file is left for another connection")]
+    Files,
     /// Not one connection of the opening got an answer.
     #[error("no connection got an answer from {address}: {why}")]
     Unanswered {
         /// The server's address.
-        address: SocketAddr,
+        address: Address,
         /// What became of the first request.
         why: String,
     },
@@ -116,7 +134,7 @@ impl Error {
             Self::Url { .. } | Self::Https | Self::Invalid { .. } => "load-invalid",
             Self::Resolve { .. } => "load-unresolved",
             Self::Ports { .. } => "generator-ports",
-            Self::Descriptors => "generator-descriptors",
+            Self::Descriptors { .. } | Self::Files => "generator-descriptors",
             Self::Unanswered { .. } => "load-unanswered",
             Self::Stopped => "load-stopped",
             Self::Conservation { .. } | Self::Panicked(_) | Self::Encode(_) => "generator-fault",
@@ -130,14 +148,19 @@ impl Error {
     }
 }
 
-/// Checks the options, resolves the server's name, and starts the worker.
+/// Checks the options, resolves the server's name, and starts the threads.
 ///
 /// # Errors
 /// An option or a part of the request that cannot be, a name without an address, or a refusal of the system. What goes
 /// wrong later is told by [`Running::finish`].
 pub fn start(options: Options) -> Result<Running, Error> {
     options.check()?;
-    let wire = request::Wire::new(&options)?;
+    let mix = mix::Mix::new(&options)?;
     let address = options.target.resolve(options.timeout)?;
-    Running::spawn(move |stop, shared| worker::Worker::new(options, wire, address, &stop, shared)?.run())
+    let files = files::OpenFiles::allow(options.connections)?;
+    Running::spawn(task::Task::new(options, mix, address)?, files, |task, thread| {
+        generator::settle_down(&task.cpus_of(thread))?;
+        let epoll = Epoll::new(task.address.clone(), task.connections_of(thread), task.stopping.as_fd())?;
+        worker::Worker::new(task, thread, epoll).run()
+    })
 }

@@ -7,7 +7,7 @@ mod faulty;
 #[path = "load/table.rs"]
 mod table;
 
-use bakeoff::load::{self, Body, Counts, Error, Expect, Kind, Options, Outcome, Request, Stop, Target};
+use bakeoff::load::{self, Address, Body, Counts, Ending, Error, Kind, Options, Outcome, Request, Stop, Target};
 use faulty::{Act, Asked, Delivery, Faulty};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketType};
@@ -19,15 +19,7 @@ const MS: u64 = 1_000_000;
 
 fn options(url: &str) -> Options {
     let (target, path) = Target::parse(url).unwrap();
-    Options {
-        target,
-        request: Request::get(path),
-        expect: Expect::default(),
-        connections: 4,
-        stop: Stop::Count(100),
-        timeout: Duration::from_secs(10),
-        keep_alive: true,
-    }
+    Options { connections: 4, stop: Stop::Count(100), ..Options::new(target, Request::get(path)) }
 }
 
 fn run(options: Options) -> Outcome {
@@ -67,7 +59,7 @@ fn a_body_of_another_size_than_expected_is_a_fault_of_the_body() {
         let body = if asked.number.is_multiple_of(10) { "four" } else { "three" };
         Act::Answer(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes())
     });
-    let outcome = run_on(&server, |options| options.expect.bytes = Some(5));
+    let outcome = run_on(&server, |options| options.requests[0].expect.bytes = Some(5));
     assert_eq!((outcome.counts.ok, outcome.counts.body), (90, 10));
     assert_eq!(outcome.kept[0].reason, "the body has 4 bytes, 5 were expected");
 }
@@ -232,7 +224,7 @@ fn a_server_that_dies_is_tried_again_with_pauses() {
     assert!((4..=28).contains(&outcome.counts.connect), "{:?}", outcome.counts);
     let refused = outcome.kept.iter().find(|kept| kept.kind == Kind::Connect).unwrap();
     assert!(refused.reason.starts_with("no connection: Connection refused"), "{}", refused.reason);
-    assert_eq!(outcome.address, server.address);
+    assert_eq!(outcome.address, Address::Tcp(server.address));
 }
 
 #[test]
@@ -252,7 +244,7 @@ fn a_server_that_comes_back_is_measured_on() {
         std::thread::sleep(Duration::from_millis(1));
     }
     running.stop();
-    assert!(running.finish().unwrap().stopped);
+    assert_eq!(running.finish().unwrap().ending, Ending::Stopped);
 }
 
 #[test]
@@ -294,7 +286,7 @@ fn bodies_are_sent_whole() {
             Act::Answer(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").into_bytes())
         });
         let outcome = run_on(&server, |options| {
-            options.request = Request { method: "POST".to_owned(), body, ..Request::get("/") };
+            options.requests[0].request = Request { method: "POST".to_owned(), body, ..Request::get("/") };
             options.stop = Stop::Count(10);
         });
         assert_eq!(outcome.counts.ok, 10);
@@ -320,7 +312,8 @@ fn an_answer_before_the_request_is_sent_counts_and_ends_the_connection() {
     let mut options = options(&format!("http://{address}"));
     options.connections = 1;
     options.stop = Stop::Count(5);
-    options.request = Request { method: "PUT".to_owned(), body: Body::Sized(vec![0; 64 << 20]), ..Request::get("/") };
+    options.requests[0].request =
+        Request { method: "PUT".to_owned(), body: Body::Sized(vec![0; 64 << 20]), ..Request::get("/") };
     let outcome = run(options);
     assert_eq!((outcome.counts.status, outcome.reconnects), (5, 5));
     server.join().unwrap();
@@ -345,7 +338,7 @@ fn a_stop_ends_the_window_at_once_and_says_so() {
     running.stop();
     assert!(is_done(&running, 10));
     let outcome = running.finish().unwrap();
-    assert!(outcome.stopped && outcome.elapsed < Duration::from_secs(50));
+    assert!(outcome.ending == Ending::Stopped && outcome.elapsed < Duration::from_secs(50));
     assert_eq!(outcome.counts, Counts { started: 20, ok: 16, in_flight: 4, ..Counts::default() });
 }
 
@@ -383,7 +376,7 @@ fn a_load_is_readable_when_it_is_done() {
     let progress = running.progress();
     assert_eq!((progress.started, progress.ok, progress.errors), (100, 100, 0));
     let outcome = running.finish().unwrap();
-    assert!(!outcome.stopped);
+    assert_eq!(outcome.ending, Ending::Whole);
     assert_eq!(outcome.received, 6800);
 }
 
@@ -408,11 +401,11 @@ fn ipv6_and_names_lead_to_the_server() {
         Act::Answer(good())
     });
     let outcome = run_on(&server, |_| {});
-    assert_eq!((outcome.counts.ok, outcome.address), (100, server.address));
+    assert_eq!((outcome.counts.ok, outcome.address), (100, Address::Tcp(server.address)));
 
     let server = Faulty::start(Delivery::Whole, |_| Act::Answer(good()));
     let outcome = run(options(&format!("http://localhost:{}/", server.address.port())));
-    assert_eq!((outcome.counts.ok, outcome.address), (100, server.address));
+    assert_eq!((outcome.counts.ok, outcome.address), (100, Address::Tcp(server.address)));
 }
 
 #[test]
@@ -424,9 +417,9 @@ fn what_cannot_be_is_refused_before_anything_is_sent() {
         |options| options.stop = Stop::Duration(Duration::ZERO),
         |options| options.timeout = Duration::ZERO,
         |options| options.timeout = Duration::from_secs(4000),
-        |options| options.expect.status = vec![20],
-        |options| options.request.path = "/ HTTP/1.1\r\nX: y".to_owned(),
-        |options| options.request.headers.push(("X".to_owned(), "y\r\nZ: z".to_owned())),
+        |options| options.requests[0].expect.status = vec![20],
+        |options| options.requests[0].request.path = "/ HTTP/1.1\r\nX: y".to_owned(),
+        |options| options.requests[0].request.headers.push(("X".to_owned(), "y\r\nZ: z".to_owned())),
     ];
     for change in refused {
         let mut options = options("http://127.0.0.1:9");

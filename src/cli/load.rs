@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::Exit;
 use super::output::{print, say};
-use crate::load::{Body, Expect, Kind, Options, Outcome, Request, Stop, Target, start};
+use crate::load::{Body, Kind, Options, Outcome, Request, Stop, Target, start};
 use crate::run::Interrupt;
 use crate::units::{parse_duration, show};
 
@@ -80,23 +80,21 @@ impl Generate {
         let usage = |error: &dyn std::fmt::Display| (Exit::Usage, error.to_string());
         let stopped = |error: &dyn std::fmt::Display| (Exit::Stopped, error.to_string());
         let (target, path) = Target::parse(&self.url).map_err(|error| usage(&error))?;
-        let options = Options {
-            target,
-            request: Request {
-                method: self.method.clone(),
-                path,
-                headers: self.header.clone(),
-                body: self.body.as_ref().map_or(Body::None, |text| Body::Sized(text.clone().into_bytes())),
-            },
-            expect: Expect::default(),
-            connections: self.connections,
-            stop: match (self.count, self.duration) {
-                (Some(count), _) => Stop::Count(count),
-                (None, duration) => Stop::Duration(duration.unwrap_or(Duration::from_secs(10))),
-            },
-            timeout: self.timeout,
-            keep_alive: !self.no_keep_alive,
+        let request = Request {
+            method: self.method.clone(),
+            path,
+            headers: self.header.clone(),
+            body: self.body.as_ref().map_or(Body::None, |text| Body::Sized(text.clone().into_bytes())),
         };
+        let mut options = Options::new(target, request);
+        options.connections = self.connections;
+        options.timeout = self.timeout;
+        options.keep_alive = !self.no_keep_alive;
+        match (self.count, self.duration) {
+            (Some(count), _) => options.stop = Stop::Count(count),
+            (None, Some(duration)) => options.stop = Stop::Duration(duration),
+            (None, None) => {}
+        }
         let interrupt = Interrupt::register().map_err(|error| stopped(&error))?;
         let running = start(options).map_err(|error| usage(&error))?;
         let mut fds = [

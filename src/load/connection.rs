@@ -1,17 +1,13 @@
-//! One connection: a nonblocking socket, what it is doing, and when it must be looked at again.
+//! One connection of HTTP/1.1: the requests that wait on it in order, how far they are sent, and the answer being read.
 //!
-//! In come readiness and the time, out go bytes to the server. What an end means is the worker's business.
+//! In come the requests that were taken up and how many bytes were taken or came, out come the bytes to be sent next and
+//! when the connection must be looked at again. It moves no bytes and reads no clock; what an end means is the worker's
+//! business.
 
-use super::fault::Fault;
-use super::request::Wire;
+use super::mix::Mix;
 use super::response::Reader;
-use super::schedule::Sample;
-use super::{Error, target};
-use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
-use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use super::schedule::{NEVER, Sample};
+use std::collections::VecDeque;
 
 /// The first pause before a refused connection is tried again, in ns.
 const FIRST_PAUSE: u64 = 10_000_000;
@@ -19,195 +15,191 @@ const FIRST_PAUSE: u64 = 10_000_000;
 /// The longest.
 const LONGEST_PAUSE: u64 = 1_000_000_000;
 
-/// A time that does not come.
-pub(super) const NEVER: u64 = u64::MAX;
-
-/// What all connections of a worker share.
-#[derive(Debug)]
-pub(super) struct Peer {
-    pub(super) address: SocketAddr,
-    pub(super) wire: Wire,
-    pub(super) epoll: OwnedFd,
-}
+/// How many bytes of several requests go out at once.
+const TOGETHER: usize = 64 * 1024;
 
 /// What a connection is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Nothing: no request is under way.
-    Idle,
-    /// Waiting to be tried again, without a request.
+    /// Nothing: it is to be made for its next request.
+    Closed,
+    /// Waiting to be tried again.
     Pausing,
-    /// Its request waits for the connection.
+    /// Being made.
     Connecting,
-    /// Its request is being sent or answered.
-    Exchanging,
+    /// Open.
+    Open,
 }
 
-/// One connection and its request.
+/// A request that has no end yet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pending {
+    /// Which part of the mix it is.
+    pub(super) part: usize,
+    pub(super) sample: Sample,
+    /// When it is over without an answer.
+    pub(super) deadline: u64,
+}
+
+/// One connection and its requests.
 #[derive(Debug)]
 pub(super) struct Connection {
-    /// What epoll calls it.
-    token: u64,
-    socket: Option<OwnedFd>,
     pub(super) stage: Stage,
+    /// Reads the answer to the first of the pending requests.
     pub(super) reader: Reader,
-    /// The times of the request; `done` is set when it is.
-    pub(super) sample: Sample,
-    /// When the request, or the pause, is over.
-    pub(super) deadline: u64,
+    /// Whether it stands in the worker's line of free connections.
+    pub(super) in_line: bool,
+    /// When it was last begun to be made.
+    pub(super) dialed: u64,
+    /// The oldest first.
+    pending: VecDeque<Pending>,
+    /// How many of them were sent whole.
+    sent: usize,
+    /// How much was sent of the one after those.
+    position: usize,
     /// When sending goes on.
     resume: u64,
-    /// How much of the request was sent.
-    position: usize,
-    /// Whether the socket takes no more for now.
-    blocked: bool,
+    /// When the pause is over.
+    again: u64,
     /// The next pause.
     pause: u64,
 }
 
 impl Connection {
     /// One that is not connected.
-    pub(super) fn new(token: u64, method: &str) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            token,
-            socket: None,
-            stage: Stage::Idle,
-            reader: Reader::new(method),
-            sample: Sample { due: 0, sent: 0, done: 0 },
-            deadline: NEVER,
-            resume: NEVER,
+            stage: Stage::Closed,
+            reader: Reader::default(),
+            in_line: false,
+            dialed: 0,
+            pending: VecDeque::new(),
+            sent: 0,
             position: 0,
-            blocked: false,
+            resume: NEVER,
+            again: NEVER,
             pause: FIRST_PAUSE,
         }
     }
 
     /// When it must be looked at, whatever the server does.
     pub(super) fn wake(&self) -> u64 {
-        self.deadline.min(self.resume)
+        let deadline = self.pending.front().map_or(NEVER, |first| first.deadline);
+        deadline.min(self.resume).min(self.again)
     }
 
-    /// Whether a request is under way.
-    pub(super) fn is_busy(&self) -> bool {
-        matches!(self.stage, Stage::Connecting | Stage::Exchanging)
+    /// The requests without an end.
+    pub(super) fn pending(&self) -> impl ExactSizeIterator<Item = &Pending> {
+        self.pending.iter()
     }
 
-    /// Whether there is a socket.
-    pub(super) fn is_open(&self) -> bool {
-        self.socket.is_some()
+    /// The request whose answer comes next.
+    pub(super) fn first(&self) -> Option<&Pending> {
+        self.pending.front()
     }
 
-    /// Whether all of the request was sent.
-    pub(super) fn has_sent(&self, wire: &Wire) -> bool {
-        self.position == wire.bytes.len()
+    /// How many requests were begun to be sent: no other can have an answer.
+    pub(super) fn on_the_wire(&self) -> usize {
+        self.sent + usize::from(self.position > 0)
     }
 
-    /// Takes up a request that is due `now`.
-    pub(super) fn take_up(&mut self, now: u64) {
-        self.sample = Sample { due: now, sent: now, done: now };
-        self.reader.reset();
-        self.position = 0;
+    /// Whether the first request was sent whole.
+    pub(super) fn has_sent_first(&self) -> bool {
+        self.sent > 0
     }
 
-    /// Begins to connect. A fault says that this server cannot be reached, an error that the generator cannot go on.
-    pub(super) fn dial(&mut self, peer: &Peer) -> Result<Option<Fault>, Error> {
-        let family = if peer.address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket =
-            rustix::net::socket_with(family, SocketType::STREAM, flags, None).map_err(|errno| match errno {
-                Errno::MFILE | Errno::NFILE => Error::Descriptors,
-                _ => Error::system("opening a socket")(errno),
-            })?;
-        sockopt::set_tcp_nodelay(&socket, true).map_err(Error::system("setting up a socket"))?;
-        match rustix::net::connect(&socket, &peer.address) {
-            Ok(()) | Err(Errno::INPROGRESS) => {}
-            Err(Errno::ADDRNOTAVAIL) if target::is_routed(peer.address) => {
-                return Err(Error::Ports { address: peer.address });
-            }
-            Err(errno) => return Ok(Some(Fault::Connect(errno))),
-        }
-        let token = EventData::new_u64(self.token);
-        epoll::add(&peer.epoll, &socket, token, EventFlags::OUT).map_err(Error::system("watching a socket"))?;
-        self.socket = Some(socket);
-        self.stage = Stage::Connecting;
-        Ok(None)
+    /// Whether sending pauses until a time that has come.
+    pub(super) fn resumes(&self, now: u64) -> bool {
+        self.resume <= now
     }
 
-    /// What became of connecting, once the socket is ready.
-    pub(super) fn connected(&mut self, peer: &Peer) -> Result<Option<Fault>, Error> {
-        let Some(socket) = &self.socket else { return Ok(None) };
-        let outcome = sockopt::socket_error(socket).map_err(Error::system("asking a socket"))?;
-        if let Err(errno) = outcome {
-            return Ok(Some(Fault::Connect(errno)));
-        }
+    /// Takes up a request.
+    pub(super) fn take_up(&mut self, pending: Pending) {
+        self.pending.push_back(pending);
+    }
+
+    /// It is connected.
+    pub(super) fn connected(&mut self) {
+        self.stage = Stage::Open;
         self.pause = FIRST_PAUSE;
-        // The socket was watched for writing; from here on it is for reading, until it takes no more.
-        self.blocked = true;
-        self.watch(peer, false)?;
-        Ok(None)
     }
 
-    /// Sends what can be sent at `now`. A connection that is gone shows when its answer is read.
-    pub(super) fn push(&mut self, peer: &Peer, now: u64) -> Result<(), Error> {
-        self.stage = Stage::Exchanging;
+    /// What is to be sent at `now`: of one request, or of several, put together in `room`.
+    pub(super) fn outgoing<'a>(&mut self, mix: &'a Mix, now: u64, room: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+        if self.resume != NEVER && self.resume > now {
+            return None;
+        }
         self.resume = NEVER;
-        let Some(socket) = &self.socket else { return Ok(()) };
-        let wire = &peer.wire;
-        let end = wire.piece_end(self.position);
-        let mut blocked = false;
-        while self.position < end {
-            match rustix::net::send(socket, &wire.bytes[self.position..end], SendFlags::NOSIGNAL) {
-                Ok(sent) => self.position += sent,
-                Err(Errno::INTR) => {}
-                Err(errno) => {
-                    blocked = errno == Errno::AGAIN;
-                    break;
-                }
+        let wire = &mix.part(self.pending.get(self.sent)?.part).wire;
+        let rest = &wire.bytes[self.position..wire.piece_end(self.position)];
+        let is_last = self.sent + 1 == self.pending.len();
+        if is_last || wire.has_pauses() || rest.len() > TOGETHER {
+            return Some(rest);
+        }
+        room.clear();
+        room.extend_from_slice(rest);
+        for next in self.pending.range(self.sent + 1..) {
+            let wire = &mix.part(next.part).wire;
+            if wire.has_pauses() || room.len() + wire.bytes.len() > TOGETHER {
+                break;
+            }
+            room.extend_from_slice(&wire.bytes);
+        }
+        Some(room)
+    }
+
+    /// So many bytes of what is outgoing were taken at `now`; `sent` is told of each request whose first byte was.
+    pub(super) fn wrote(&mut self, mut bytes: usize, now: u64, mix: &Mix, mut sent: impl FnMut(&mut Pending)) {
+        while bytes > 0 {
+            let Some(pending) = self.pending.get_mut(self.sent) else { return };
+            if self.position == 0 {
+                pending.sample.sent = now;
+                sent(pending);
+            }
+            let wire = &mix.part(pending.part).wire;
+            let taken = bytes.min(wire.bytes.len() - self.position);
+            bytes -= taken;
+            self.position += taken;
+            if self.position == wire.bytes.len() {
+                (self.sent, self.position) = (self.sent + 1, 0);
+            } else if wire.pauses_at(self.position) {
+                self.resume = now.saturating_add(wire.pause);
             }
         }
-        if self.position == end && !self.has_sent(wire) {
-            self.resume = now.saturating_add(wire.pause);
-        }
-        self.watch(peer, blocked)
     }
 
-    /// Reads what has come into `buffer`: how many bytes, none at the end of the connection.
-    pub(super) fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
-        let socket = self.socket.as_ref().ok_or(Errno::NOTCONN)?;
-        loop {
-            match rustix::net::recv(socket, &mut *buffer, RecvFlags::empty()) {
-                Err(Errno::INTR) => {}
-                read => return read.map(|(bytes, _)| bytes),
-            }
+    /// Takes away the first request, which has an end, and makes ready for the answer to the next.
+    pub(super) fn end_first(&mut self) -> Option<Pending> {
+        self.reader.reset();
+        let first = self.pending.pop_front()?;
+        if self.sent > 0 {
+            self.sent -= 1;
+        } else {
+            (self.position, self.resume) = (0, NEVER);
         }
+        Some(first)
     }
 
-    /// Ends its request, and the connection with it unless that is kept.
-    pub(super) fn release(&mut self, keep: bool) {
-        if !keep {
-            self.socket = None;
-        }
-        self.stage = Stage::Idle;
-        self.deadline = NEVER;
-        self.resume = NEVER;
+    /// It is no longer connected. Requests that were begun to be sent must have been taken away.
+    pub(super) fn closed(&mut self) {
+        self.stage = Stage::Closed;
+        self.reader.reset();
+        (self.sent, self.position, self.resume) = (0, 0, NEVER);
     }
 
     /// Pauses before it is tried again, twice as long each time until one succeeds.
     pub(super) fn back_off(&mut self, now: u64) {
         self.stage = Stage::Pausing;
-        self.deadline = now.saturating_add(self.pause);
+        self.again = now.saturating_add(self.pause);
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
     }
 
-    /// Watches for reading, and for writing where the socket is `blocked`.
-    fn watch(&mut self, peer: &Peer, blocked: bool) -> Result<(), Error> {
-        let Some(socket) = &self.socket else { return Ok(()) };
-        if self.blocked == blocked {
-            return Ok(());
+    /// Whether its pause is over at `now`, which ends it.
+    pub(super) fn pause_is_over(&mut self, now: u64) -> bool {
+        let over = self.stage == Stage::Pausing && self.again <= now;
+        if over {
+            (self.stage, self.again) = (Stage::Closed, NEVER);
         }
-        self.blocked = blocked;
-        let flags = if blocked { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
-        let token = EventData::new_u64(self.token);
-        epoll::modify(&peer.epoll, socket, token, flags).map_err(Error::system("watching a socket"))
+        over
     }
 }

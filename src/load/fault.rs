@@ -2,8 +2,7 @@
 //!
 //! To add a way to fail, add it to [`Fault`] under the kind it counts as; a new kind is a new metric.
 
-use rustix::io::Errno;
-use std::io;
+use super::engine::Broken;
 
 /// As what a request that was not ok is counted. The names are those of the metrics `errors.*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +11,7 @@ pub enum Kind {
     Status,
     /// Fewer body bytes than were promised, or not as many as were expected.
     Body,
-    /// No whole answer in time.
+    /// No whole answer in time; in an open loop also no free connection in time.
     Timeout,
     /// No connection: refused, unreachable, or not made in time.
     Connect,
@@ -52,14 +51,18 @@ pub(super) enum Fault {
     Length { got: u64, expected: u64 },
     #[error("no whole answer in time")]
     Timeout,
-    #[error("no connection: {}", io::Error::from(*.0))]
-    Connect(Errno),
+    #[error("it waited for a free connection until its time was over")]
+    Expired,
+    #[error("the answer before it on the same connection did not come in time")]
+    Behind,
+    #[error("no connection: {0}")]
+    Connect(Broken),
     #[error("no connection in time")]
     ConnectTimeout,
     #[error("the connection was closed before a whole answer")]
     Closed,
-    #[error("the connection broke before a whole answer: {}", io::Error::from(*.0))]
-    Broken(Errno),
+    #[error("the connection broke before a whole answer: {0}")]
+    Broken(Broken),
     #[error("{0}")]
     Protocol(&'static str),
 }
@@ -70,7 +73,7 @@ impl Fault {
         match self {
             Self::Status(_) => Kind::Status,
             Self::Short { .. } | Self::Unfinished { .. } | Self::Length { .. } => Kind::Body,
-            Self::Timeout => Kind::Timeout,
+            Self::Timeout | Self::Expired | Self::Behind => Kind::Timeout,
             Self::Connect(_) | Self::ConnectTimeout => Kind::Connect,
             Self::Closed | Self::Broken(_) => Kind::Reset,
             Self::Protocol(_) => Kind::Protocol,

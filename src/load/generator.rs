@@ -1,24 +1,32 @@
 //! What the generator itself used: in comes nothing but the calling thread, out go its CPU time and its switches.
 
 use super::Error;
+use crate::units::parse_cpus;
+use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use rustix::time::{ClockId, clock_gettime};
+use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// What the worker's thread used inside the window.
+/// What one thread used inside its window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Generator {
+pub struct Thread {
     /// Its CPU time.
     pub cpu: Duration,
+    /// How much of it went by waiting for the next request without sleeping.
+    pub spun: Duration,
+    /// How long its window was.
+    pub elapsed: Duration,
     /// How often it was made to wait while it could have run.
     pub involuntary_switches: u64,
 }
 
-impl Generator {
+impl Thread {
     /// What the calling thread has used since it began.
     pub(super) fn now() -> Result<Self, Error> {
         let cpu = clock_gettime(ClockId::ThreadCPUTime);
         let cpu = Duration::try_from(cpu).unwrap_or_default();
-        Ok(Self { cpu, involuntary_switches: involuntary_switches()? })
+        let zero = Duration::ZERO;
+        Ok(Self { cpu, spun: zero, elapsed: zero, involuntary_switches: involuntary_switches()? })
     }
 
     /// What was used since `before`.
@@ -26,8 +34,32 @@ impl Generator {
         Self {
             cpu: self.cpu.saturating_sub(before.cpu),
             involuntary_switches: self.involuntary_switches.saturating_sub(before.involuntary_switches),
+            ..self
         }
     }
+
+    /// The share of a core that it needed, 0 to 1: waiting without sleeping is not counted.
+    pub fn share(&self) -> f64 {
+        let elapsed = self.elapsed.as_secs_f64();
+        if elapsed > 0.0 { self.cpu.saturating_sub(self.spun).as_secs_f64() / elapsed } else { 0.0 }
+    }
+}
+
+/// Binds the calling thread to processors, unless none is named, and has its timers fire without slack.
+pub(super) fn settle_down(cpus: &[usize]) -> Result<(), Error> {
+    if !cpus.is_empty() {
+        let mut set = CpuSet::new();
+        cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU).for_each(|&cpu| set.set(cpu));
+        sched_setaffinity(None, &set).map_err(Error::system("binding a thread to its processors"))?;
+    }
+    set_current_timer_slack(NonZeroU64::new(1)).map_err(Error::system("setting up timers"))
+}
+
+/// Whether so many threads leave a processor of this machine to others while each keeps one busy.
+pub(super) fn can_spin(threads: usize) -> bool {
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
+    let online = online.and_then(|text| parse_cpus(text.trim()).ok()).map(|cpus| cpus.len());
+    threads < online.or_else(|| std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1)
 }
 
 /// The involuntary context switches of the calling thread.

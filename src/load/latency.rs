@@ -40,6 +40,16 @@ impl Latency {
         self.squares += u128::from(ns) * u128::from(ns);
     }
 
+    /// Adds all that another holds.
+    pub(super) fn add(&mut self, other: &Self) {
+        // Only a histogram of a wider range could refuse; all reach equally far.
+        let _ = self.histogram.add(&other.histogram);
+        self.least = self.least.min(other.least);
+        self.greatest = self.greatest.max(other.greatest);
+        self.sum += other.sum;
+        self.squares += other.squares;
+    }
+
     /// Empties it.
     pub(super) fn reset(&mut self) {
         self.histogram.reset();
@@ -173,6 +183,20 @@ mod tests {
         let bytes = STANDARD.decode(latency.to_v2_deflate_base64().unwrap()).unwrap();
         let read: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
         assert_eq!((read.len(), read.count_at(2000)), (4, 2));
+    }
+
+    #[test]
+    fn adding_is_as_recording_all_in_one() {
+        let (mut one, other) = (of([5, 9_000_000_000_000]), of([3, 7, 7_200_000_000_000]));
+        let all = of([5, 9_000_000_000_000, 3, 7, 7_200_000_000_000]);
+        one.add(&other);
+        assert_eq!((one.count(), one.min(), one.max(), one.sum()), (5, all.min(), all.max(), all.sum()));
+        assert_eq!(one.sum_of_squares(), all.sum_of_squares());
+        for q in [0.0, 0.2, 0.5, 0.9, 1.0] {
+            assert_eq!(one.quantile(q), all.quantile(q), "{q}");
+        }
+        one.add(&of([]));
+        assert_eq!((one.count(), one.min()), (5, Some(3)));
     }
 
     #[test]

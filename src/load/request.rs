@@ -2,7 +2,7 @@
 //!
 //! To add another kind of body, add it to [`Body`] and to [`Wire`]; the connection only knows bytes and pauses.
 
-use super::{Error, Options};
+use super::{Error, Target};
 use std::time::Duration;
 
 /// Methods whose requests say that they have no body (RFC 9110, 8.6).
@@ -59,9 +59,8 @@ pub(super) struct Wire {
 
 impl Wire {
     /// Checks the request and writes it out.
-    pub(super) fn new(options: &Options) -> Result<Self, Error> {
-        let request = &options.request;
-        check(request, options.keep_alive)?;
+    pub(super) fn new(target: &Target, request: &Request, keep_alive: bool) -> Result<Self, Error> {
+        check(request, keep_alive)?;
         let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.path);
         let mut line = |name: &str, value: &str| {
             for part in [name, ": ", value, "\r\n"] {
@@ -70,9 +69,9 @@ impl Wire {
         };
         let given = |wanted: &str| request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted));
         if !given("host") {
-            line("Host", &options.target.authority());
+            line("Host", &target.authority());
         }
-        if !options.keep_alive && !given("connection") {
+        if !keep_alive && !given("connection") {
             line("Connection", "close");
         }
         for (name, value) in &request.headers {
@@ -116,6 +115,16 @@ impl Wire {
     pub(super) fn piece_end(&self, position: usize) -> usize {
         let piece = self.pieces.partition_point(|&end| end <= position);
         self.pieces.get(piece).copied().unwrap_or(self.bytes.len())
+    }
+
+    /// Whether sending pauses at `position`.
+    pub(super) fn pauses_at(&self, position: usize) -> bool {
+        position < self.bytes.len() && self.pieces.binary_search(&position).is_ok()
+    }
+
+    /// Whether sending pauses anywhere.
+    pub(super) fn has_pauses(&self) -> bool {
+        self.pieces.len() > 1
     }
 }
 

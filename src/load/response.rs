@@ -1,4 +1,4 @@
-//! Reads answers (RFC 9112): in come pieces of a stream cut anywhere, out goes "whole", "not yet" or a fault.
+//! Reads answers (RFC 9112): in come pieces of a stream cut anywhere, out goes where an answer ends, "not yet" or a fault.
 //!
 //! The head of the final answer and the first bytes of its body are kept, so that a faulty answer can be shown.
 //! To add another framing of bodies, add it to [`Framing`] and to `head`, which chooses it.
@@ -6,8 +6,8 @@
 mod head;
 
 use super::chunked::Chunked;
+use super::engine::Broken;
 use super::fault::Fault;
-use rustix::io::Errno;
 
 /// The longest head, 1xx answers counted each for itself.
 const LONGEST_HEAD: usize = 64 * 1024;
@@ -41,7 +41,7 @@ struct Head {
 }
 
 /// What was read of an answer, to be shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Excerpt {
     /// The status, where the head was whole.
     pub(super) status: Option<u16>,
@@ -52,10 +52,8 @@ pub(super) struct Excerpt {
 }
 
 /// Reads the answer to one request.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Reader {
-    /// Whether the request's method is `HEAD`.
-    bodiless: bool,
     /// The head of the answer, as far as it was read.
     bytes: Vec<u8>,
     /// Whether the line being read is empty so far.
@@ -69,12 +67,6 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// A reader of answers to requests of `method`.
-    pub(super) fn new(method: &str) -> Self {
-        let bodiless = method == "HEAD";
-        Self { bodiless, bytes: Vec::new(), blank: false, head: None, length: 0, excerpt: Vec::new() }
-    }
-
     /// Makes it fresh for the next answer.
     pub(super) fn reset(&mut self) {
         self.bytes.clear();
@@ -84,13 +76,16 @@ impl Reader {
         self.excerpt.clear();
     }
 
-    /// Takes what came; true says that the answer is whole.
-    pub(super) fn feed(&mut self, mut input: &[u8]) -> Result<bool, Fault> {
+    /// Takes what came, up to the end of the answer: how many bytes those were, once it is whole. `bodiless` says that
+    /// the request was a `HEAD`.
+    pub(super) fn feed(&mut self, input: &[u8], bodiless: bool) -> Result<Option<usize>, Fault> {
+        let mut rest = input;
         while self.head.is_none() {
-            let Some(rest) = self.take_head(input)? else { return Ok(false) };
-            input = rest;
+            let Some(after) = self.take_head(rest, bodiless)? else { return Ok(None) };
+            rest = after;
         }
-        self.take_body(input).map_err(Fault::Protocol)
+        let taken = self.take_body(rest).map_err(Fault::Protocol)?;
+        Ok(taken.map(|taken| input.len() - rest.len() + taken))
     }
 
     /// The status of the answer, and how many bytes of content its body had so far, once its head is whole.
@@ -115,9 +110,9 @@ impl Reader {
     }
 
     /// What a broken connection makes of the answer: as its end, but never whole.
-    pub(super) fn broken(&self, errno: Errno) -> Fault {
+    pub(super) fn broken(&self, broken: Broken) -> Fault {
         match self.end() {
-            Ok(()) | Err(Fault::Closed) => Fault::Broken(errno),
+            Ok(()) | Err(Fault::Closed) => Fault::Broken(broken),
             Err(fault) => fault,
         }
     }
@@ -138,7 +133,7 @@ impl Reader {
 
     /// Takes the bytes up to the end of a head, and the head with them; `None` if it does not end in them. A 1xx is
     /// passed over.
-    fn take_head<'a>(&mut self, input: &'a [u8]) -> Result<Option<&'a [u8]>, Fault> {
+    fn take_head<'a>(&mut self, input: &'a [u8], bodiless: bool) -> Result<Option<&'a [u8]>, Fault> {
         let end = self.head_end(input);
         let (taken, rest) = input.split_at(end.unwrap_or(input.len()));
         let room = LONGEST_HEAD - self.bytes.len();
@@ -153,7 +148,7 @@ impl Reader {
         if end.is_none() {
             return Ok(None);
         }
-        let head = head::read(&self.bytes, self.bodiless).map_err(Fault::Protocol)?;
+        let head = head::read(&self.bytes, bodiless).map_err(Fault::Protocol)?;
         match head.status {
             101 => return Err(Fault::Protocol("the server switched to another protocol, unasked")),
             100..200 => self.reset(),
@@ -175,9 +170,9 @@ impl Reader {
         None
     }
 
-    /// Takes content; true says that the body is whole.
-    fn take_body(&mut self, input: &[u8]) -> Result<bool, &'static str> {
-        let Self { head: Some(head), length, excerpt, .. } = self else { return Ok(false) };
+    /// Takes content, up to the end of the body: how many bytes, once that is whole.
+    fn take_body(&mut self, input: &[u8]) -> Result<Option<usize>, &'static str> {
+        let Self { head: Some(head), length, excerpt, .. } = self else { return Ok(None) };
         let before = *length;
         let mut sink = |content: &[u8]| {
             *length += content.len() as u64;
@@ -198,7 +193,7 @@ impl Reader {
             }
             Framing::Chunked(chunked) => (chunked.feed(input, sink)?, chunked.is_whole()),
         };
-        if taken < input.len() { Err("bytes came after a whole answer") } else { Ok(whole) }
+        Ok(whole.then_some(taken))
     }
 }
 

@@ -1,58 +1,24 @@
-//! A load that is going on: what a caller can see of it, and how it ends. In goes the worker's work, out its outcome.
+//! A load that is going on: what a caller can see of it, and how it ends. In goes a task, out comes its outcome.
 //!
-//! Nothing here waits without bound: a stop wakes the worker even while the server is silent.
+//! Nothing here waits without bound: a stop wakes every thread even while the server is silent.
 
-use super::{Error, Outcome};
-use rustix::event::{EventfdFlags, eventfd};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use super::files::OpenFiles;
+use super::task::Task;
+use super::worker::Share;
+use super::{Error, Outcome, Second};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// What [`Shared`] says of a time that has not come.
-const NEVER: u64 = u64::MAX;
-
-/// The counters that a worker hands over. They are looked at, never relied on.
-#[derive(Debug)]
-pub(super) struct Shared {
-    base: Instant,
-    /// Begin and end of the window, in ns since `base`.
-    from: AtomicU64,
-    until: AtomicU64,
+/// The counters that a thread hands over. They are looked at, never relied on.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(super) struct Counters {
     pub(super) started: AtomicU64,
     pub(super) ok: AtomicU64,
     pub(super) errors: AtomicU64,
-}
-
-impl Shared {
-    fn new() -> Self {
-        let zero = || AtomicU64::new(0);
-        let never = || AtomicU64::new(NEVER);
-        Self { base: Instant::now(), from: never(), until: never(), started: zero(), ok: zero(), errors: zero() }
-    }
-
-    /// The window begins.
-    pub(super) fn begin(&self) {
-        self.from.store(super::schedule::nanos(self.base.elapsed()), Relaxed);
-    }
-
-    /// The window has ended.
-    pub(super) fn end(&self) {
-        self.until.store(super::schedule::nanos(self.base.elapsed()), Relaxed);
-    }
-
-    fn progress(&self) -> Progress {
-        let from = self.from.load(Relaxed);
-        let until = self.until.load(Relaxed).min(super::schedule::nanos(self.base.elapsed()));
-        Progress {
-            opening: from == NEVER,
-            elapsed: Duration::from_nanos(until.saturating_sub(from)),
-            started: self.started.load(Relaxed),
-            ok: self.ok.load(Relaxed),
-            errors: self.errors.load(Relaxed),
-        }
-    }
 }
 
 /// How far a load has come.
@@ -73,56 +39,80 @@ pub struct Progress {
 /// A load that is going on. Dropping it stops it.
 #[derive(Debug)]
 pub struct Running {
-    worker: Option<JoinHandle<Result<Outcome, Error>>>,
-    stop: Arc<OwnedFd>,
-    done: Arc<OwnedFd>,
-    shared: Arc<Shared>,
+    task: Arc<Task>,
+    threads: Vec<JoinHandle<Result<Share, Error>>>,
+    /// Kept for as long as connections are.
+    _files: OpenFiles,
 }
 
-/// Says that the worker has ended, also when it panics.
-struct Signal(Arc<OwnedFd>);
+/// Says that a thread has ended, also when it panics.
+struct Signal {
+    task: Arc<Task>,
+    failed: bool,
+}
 
 impl Drop for Signal {
     fn drop(&mut self) {
-        raise(&self.0);
+        self.task.ended(self.failed);
     }
 }
 
 impl Running {
-    /// Starts `work` on a thread of its own, with the event that stops it and the counters.
-    pub(super) fn spawn<Work>(work: Work) -> Result<Self, Error>
+    /// Starts `work` on each thread of a task, with the thread's number.
+    pub(super) fn spawn<Work>(task: Task, files: OpenFiles, work: Work) -> Result<Self, Error>
     where
-        Work: FnOnce(Arc<OwnedFd>, Arc<Shared>) -> Result<Outcome, Error> + Send + 'static,
+        Work: Fn(&Task, usize) -> Result<Share, Error> + Clone + Send + 'static,
     {
-        let event = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map(Arc::new);
-        let stop = event().map_err(Error::system("making an event"))?;
-        let done = event().map_err(Error::system("making an event"))?;
-        let shared = Arc::new(Shared::new());
-        let signal = Signal(Arc::clone(&done));
-        let (its_stop, its_shared) = (Arc::clone(&stop), Arc::clone(&shared));
-        let worker = std::thread::Builder::new()
-            .name("load".to_owned())
-            .spawn(move || {
-                let _signal = signal;
-                work(its_stop, its_shared)
-            })
-            .map_err(|source| Error::System { doing: "starting a thread", source })?;
-        Ok(Self { worker: Some(worker), stop, done, shared })
+        let threads = task.threads;
+        let mut running = Self { task: Arc::new(task), threads: Vec::with_capacity(threads), _files: files };
+        for thread in 0..threads {
+            let (task, work) = (Arc::clone(&running.task), work.clone());
+            let body = move || {
+                let mut signal = Signal { task, failed: true };
+                let share = work(&signal.task, thread);
+                signal.failed = share.is_err();
+                share
+            };
+            let started = std::thread::Builder::new().name(format!("load-{thread}")).spawn(body);
+            match started {
+                Ok(handle) => running.threads.push(handle),
+                // Those that run already are stopped when `running` is dropped.
+                Err(source) => return Err(Error::System { doing: "starting a thread", source }),
+            }
+        }
+        Ok(running)
     }
 
     /// Readable once the load is done, for a poll beside other things.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.done.as_fd()
+        self.task.done.as_fd()
     }
 
     /// How far it has come.
     pub fn progress(&self) -> Progress {
-        self.shared.progress()
+        let gate = &self.task.gate;
+        let now = gate.until().unwrap_or_else(|| self.task.clock.now());
+        let from = gate.from().filter(|&from| from <= now);
+        let sum = |counter: fn(&Counters) -> &AtomicU64| {
+            self.task.counters.iter().map(|counters| counter(counters).load(Relaxed)).sum()
+        };
+        Progress {
+            opening: from.is_none(),
+            elapsed: from.map(|from| Duration::from_nanos(now - from)).unwrap_or_default(),
+            started: sum(|counters| &counters.started),
+            ok: sum(|counters| &counters.ok),
+            errors: sum(|counters| &counters.errors),
+        }
+    }
+
+    /// The last whole second of the window.
+    pub fn second(&self) -> Option<Second> {
+        self.task.series.last()
     }
 
     /// Ends the window now; the outcome says so. Before the window there is none.
     pub fn stop(&self) {
-        raise(&self.stop);
+        self.task.halt();
     }
 
     /// Waits for the end of the load and gives its outcome.
@@ -131,42 +121,63 @@ impl Running {
     /// [`Error::Unanswered`] if the server gave no connection of the opening an answer, [`Error::Stopped`] if it was
     /// stopped before its window, [`Error::Ports`] and others if the generator could not go on.
     pub fn finish(mut self) -> Result<Outcome, Error> {
-        self.worker.take().map_or(Err(Error::Stopped), join)
+        let ends: Vec<_> = self.threads.drain(..).map(join).collect();
+        let mut shares = Vec::with_capacity(ends.len());
+        let mut failure = None;
+        for end in ends {
+            match (end, &failure) {
+                (Ok(share), _) => shares.push(share),
+                // Where one thread fails it stops the others: theirs is not the reason.
+                (Err(error), None | Some(Error::Stopped)) => failure = Some(error),
+                (Err(_), Some(_)) => {}
+            }
+        }
+        match failure {
+            Some(error) => Err(error),
+            None => Outcome::merge(&self.task, shares),
+        }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(worker) = self.worker.take() {
-            raise(&self.stop);
-            // Whoever drops a load does not ask for its outcome.
-            let _ = join(worker);
+        if !self.threads.is_empty() {
+            self.task.halt();
         }
+        // Whoever drops a load does not ask for its outcome.
+        self.threads.drain(..).for_each(|thread| drop(join(thread)));
     }
 }
 
-/// The worker's outcome; its panic is an error.
-fn join(worker: JoinHandle<Result<Outcome, Error>>) -> Result<Outcome, Error> {
-    worker.join().unwrap_or_else(|panic| {
+/// A thread's share; its panic is an error.
+fn join(thread: JoinHandle<Result<Share, Error>>) -> Result<Share, Error> {
+    thread.join().unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
         Err(Error::Panicked(text.unwrap_or_else(|| "it panicked".to_owned())))
     })
 }
 
-/// Makes an event readable. It can only fail when the event is raised already.
-fn raise(event: &OwnedFd) {
-    let _ = rustix::io::write(event, &1u64.to_ne_bytes());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::mix::Mix;
+    use crate::load::{Options, Request, Target};
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     #[test]
-    fn a_worker_that_panics_is_done_and_an_error() {
-        let running = Running::spawn(|_, _| panic!("of {}", "fright")).unwrap();
+    fn a_thread_that_panics_ends_the_others_and_is_an_error() {
+        let (target, _) = Target::parse("http://127.0.0.1:1").unwrap();
+        let address = target.resolve(Duration::from_secs(1)).unwrap();
+        let mut options = Options::new(target, Request::get("/"));
+        (options.connections, options.threads) = (2, 2);
+        let mix = Mix::new(&options).unwrap();
+        let files = OpenFiles::allow(0).unwrap();
+        let running = Running::spawn(Task::new(options, mix, address).unwrap(), files, |task, thread| {
+            let stopped = || poll(&mut [PollFd::new(&task.stopping, PollFlags::IN)], None).map(|_| Error::Stopped);
+            if thread == 0 { Err(stopped().unwrap()) } else { panic!("of {}", "fright") }
+        });
+        let running = running.unwrap();
         let patience = Timespec { tv_sec: 10, tv_nsec: 0 };
         assert_eq!(poll(&mut [PollFd::new(&running.fd(), PollFlags::IN)], Some(&patience)).unwrap(), 1);
         assert_eq!(running.finish().unwrap_err().to_string(), "the load generator failed: of fright");

@@ -5,16 +5,14 @@
 use super::fault::Fault;
 use super::latency::{DIGITS, Latency};
 use super::response::Excerpt;
+use super::schedule::Sample;
+use super::series::{SECOND, Series, Share};
 use super::{Error, Kind};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// So many faulty requests of a kind are kept.
-const KEPT: usize = 10;
-
-/// Significant digits of the latencies of one second.
-const SECOND_DIGITS: u8 = 2;
-
-const SECOND: u64 = 1_000_000_000;
+pub(super) const KEPT: usize = 10;
 
 /// What became of requests. `started` is the sum of all others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,6 +68,20 @@ impl Counts {
         *counter += 1;
     }
 
+    /// Adds what another counted.
+    pub(super) fn add_all(&mut self, other: &Self) {
+        let Self { started, ok, status, body, timeout, connect, reset, protocol, in_flight } = other;
+        self.started += started;
+        self.ok += ok;
+        self.status += status;
+        self.body += body;
+        self.timeout += timeout;
+        self.connect += connect;
+        self.reset += reset;
+        self.protocol += protocol;
+        self.in_flight += in_flight;
+    }
+
     /// Refuses books in which a request has no end, or more than one.
     pub(super) fn check(&self, recorded: u64) -> Result<(), Error> {
         if self.started == self.ok + self.errors() + self.in_flight && recorded == self.ok {
@@ -97,76 +109,97 @@ pub struct Kept {
     pub body: Vec<u8>,
 }
 
-/// One second of a window; the last may be shorter.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Second {
-    /// Its begin, since the window began.
-    pub at: Duration,
-    /// How long it is.
-    pub length: Duration,
-    /// Good answers that came in it.
-    pub ok: u64,
-    /// Requests that ended in it and were not ok.
-    pub errors: u64,
-    /// The median latency, in ns, to two digits.
-    pub p50: Option<u64>,
-    /// The 99th percentile of the latencies, in ns, to two digits.
-    pub p99: Option<u64>,
-    /// The greatest latency, in ns, exact.
-    pub max: Option<u64>,
-}
-
-/// The books while they are kept. Times are ns of the worker's clock.
-pub(super) struct Tally {
-    from: u64,
+/// The books of one part of the mix.
+pub(super) struct Page {
     pub(super) counts: Counts,
     pub(super) latency: Latency,
+}
+
+/// The books of one thread while they are kept. Times are ns of the load's clock.
+pub(super) struct Tally {
+    from: u64,
+    /// Where its seconds go; the opening has none.
+    series: Option<Arc<Series>>,
+    /// A page for each part of the mix.
+    pub(super) pages: Vec<Page>,
+    /// How late after they were due requests were sent; an open loop's.
+    pub(super) lateness: Latency,
+    /// How long connections took to be made.
+    pub(super) connect: Latency,
+    /// Requests begun, good answers and others, over all pages.
+    pub(super) started: u64,
+    pub(super) ok: u64,
+    pub(super) errors: u64,
     /// Requests to which at least a whole head came.
     pub(super) answered: u64,
+    /// Requests that were over before there was a connection for them.
+    pub(super) expired: u64,
     /// Bytes that came.
     pub(super) received: u64,
     /// Connections begun.
     pub(super) connections: u64,
+    /// How often something came on a connection without a request.
+    pub(super) unasked: u64,
     /// When the last request ended.
     pub(super) last: u64,
     pub(super) kept: Vec<Kept>,
-    pub(super) seconds: Vec<Second>,
-    /// The second that is going on: its begin since `from`, good answers, errors, latencies.
-    second: (u64, u64, u64, Latency),
+    /// The second that is going on: which it is, and its share.
+    second: (u64, Share),
 }
 
 impl Tally {
     /// Empty books of a window that begins at `from`.
-    pub(super) fn new(from: u64) -> Self {
+    pub(super) fn new(from: u64, parts: usize, series: Option<Arc<Series>>) -> Self {
+        let page = || Page { counts: Counts::default(), latency: Latency::new(DIGITS) };
         Self {
             from,
-            counts: Counts::default(),
-            latency: Latency::new(DIGITS),
+            series,
+            pages: std::iter::repeat_with(page).take(parts).collect(),
+            lateness: Latency::new(DIGITS),
+            connect: Latency::new(DIGITS),
+            started: 0,
+            ok: 0,
+            errors: 0,
             answered: 0,
+            expired: 0,
             received: 0,
             connections: 0,
+            unasked: 0,
             last: from,
             kept: Vec::new(),
-            seconds: Vec::new(),
-            second: (0, 0, 0, Latency::new(SECOND_DIGITS)),
+            second: (0, Share::new()),
         }
     }
 
+    /// A request of a part is begun.
+    pub(super) fn begin(&mut self, part: usize) {
+        self.pages[part].counts.started += 1;
+        self.started += 1;
+    }
+
+    /// A request of an open loop is sent.
+    pub(super) fn sent(&mut self, sample: Sample) {
+        self.lateness.record(sample.sent.saturating_sub(sample.due));
+    }
+
     /// A good answer, at `now`, after `latency` ns.
-    pub(super) fn ok(&mut self, now: u64, latency: u64) {
+    pub(super) fn ok(&mut self, part: usize, now: u64, latency: u64) {
         self.advance(now);
-        self.counts.ok += 1;
-        self.latency.record(latency);
-        self.second.1 += 1;
-        self.second.3.record(latency);
+        let page = &mut self.pages[part];
+        page.counts.ok += 1;
+        page.latency.record(latency);
+        self.ok += 1;
+        self.second.1.ok += 1;
+        self.second.1.latency.record(latency);
     }
 
     /// A request that ended at `now` and was not ok; `excerpt` makes what was read of its answer.
-    pub(super) fn fail(&mut self, now: u64, fault: &Fault, excerpt: impl FnOnce() -> Excerpt) {
+    pub(super) fn fail(&mut self, part: usize, now: u64, fault: &Fault, excerpt: impl FnOnce() -> Excerpt) {
         self.advance(now);
         let kind = fault.kind();
-        self.counts.add(kind);
-        self.second.2 += 1;
+        self.pages[part].counts.add(kind);
+        self.errors += 1;
+        self.second.1.errors += 1;
         if self.kept.iter().filter(|kept| kept.kind == kind).count() < KEPT {
             let Excerpt { status, headers, body } = excerpt();
             let at = Duration::from_nanos(self.last - self.from);
@@ -174,37 +207,44 @@ impl Tally {
         }
     }
 
+    /// The counters of all pages.
+    pub(super) fn counts(&self) -> Counts {
+        let mut all = Counts::default();
+        self.pages.iter().for_each(|page| all.add_all(&page.counts));
+        all
+    }
+
+    /// Refuses books that do not balance.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        self.pages.iter().try_for_each(|page| page.counts.check(page.latency.count()))
+    }
+
     /// Closes the last second of a window that ends at `until`.
     pub(super) fn close(&mut self, until: u64) {
         self.advance(until);
-        let length = self.last - self.from - self.second.0;
+        let length = self.last - self.from - self.second.0 * SECOND;
         if length > 0 {
-            self.push_second(length);
+            self.end_second(length);
         }
     }
 
     /// Closes the seconds that ended by `now`. A time before the last one counts as that: time does not go back.
     fn advance(&mut self, now: u64) {
         self.last = self.last.max(now);
-        while self.last - self.from >= self.second.0 + SECOND {
-            self.push_second(SECOND);
+        while self.last - self.from >= (self.second.0 + 1) * SECOND {
+            self.end_second(SECOND);
         }
     }
 
     /// Closes the second that is going on.
-    fn push_second(&mut self, length: u64) {
-        let (at, ok, errors, latency) = &mut self.second;
-        self.seconds.push(Second {
-            at: Duration::from_nanos(*at),
-            length: Duration::from_nanos(length),
-            ok: *ok,
-            errors: *errors,
-            p50: latency.quantile(0.5),
-            p99: latency.quantile(0.99),
-            max: latency.max(),
-        });
-        (*at, *ok, *errors) = (*at + SECOND, 0, 0);
-        latency.reset();
+    fn end_second(&mut self, length: u64) {
+        let (index, share) = &mut self.second;
+        share.length = length;
+        if let Some(series) = &self.series {
+            series.hand_over(*index, share);
+        }
+        share.clear();
+        *index += 1;
     }
 }
 
@@ -238,34 +278,51 @@ mod tests {
 
     #[test]
     fn each_end_falls_into_its_second() {
-        let mut tally = Tally::new(500);
-        tally.ok(500, 10);
-        tally.ok(500 + SECOND - 1, 30);
-        tally.fail(500 + SECOND, &Fault::Timeout, nothing);
-        tally.ok(500 + 3 * SECOND, 20);
+        let series = Arc::new(Series::new(1));
+        let mut tally = Tally::new(500, 1, Some(Arc::clone(&series)));
+        tally.ok(0, 500, 10);
+        tally.ok(0, 500 + SECOND - 1, 30);
+        tally.fail(0, 500 + SECOND, &Fault::Timeout, nothing);
+        tally.ok(0, 500 + 3 * SECOND, 20);
         tally.close(500 + 3 * SECOND + SECOND / 2);
+        let seconds = series.finish();
         let rows: Vec<_> =
-            tally.seconds.iter().map(|second| (second.at.as_secs(), second.ok, second.errors, second.max)).collect();
+            seconds.iter().map(|second| (second.at.as_secs(), second.ok, second.errors, second.max)).collect();
         assert_eq!(rows, [(0, 2, 0, Some(30)), (1, 0, 1, None), (2, 0, 0, None), (3, 1, 0, Some(20))]);
-        assert_eq!(tally.seconds[3].length, Duration::from_millis(500));
-        assert_eq!(tally.seconds[0].p50, Some(10));
+        assert_eq!(seconds[3].length, Duration::from_millis(500));
+        assert_eq!(seconds[0].p50, Some(10));
     }
 
     #[test]
     fn a_window_of_whole_seconds_has_no_row_beyond() {
-        let mut tally = Tally::new(0);
-        tally.ok(1, 1);
+        let series = Arc::new(Series::new(1));
+        let mut tally = Tally::new(0, 1, Some(Arc::clone(&series)));
+        tally.ok(0, 1, 1);
         tally.close(2 * SECOND);
-        assert_eq!(tally.seconds.len(), 2);
+        assert_eq!(series.finish().len(), 2);
+    }
+
+    #[test]
+    fn parts_have_pages_of_their_own() {
+        let mut tally = Tally::new(0, 2, None);
+        tally.begin(0);
+        tally.begin(1);
+        tally.ok(1, 5, 7);
+        tally.fail(0, 6, &Fault::Status(404), nothing);
+        tally.check().unwrap();
+        assert_eq!((tally.pages[0].counts.status, tally.pages[1].counts.ok), (1, 1));
+        assert_eq!(tally.counts(), Counts { started: 2, ok: 1, status: 1, ..Counts::default() });
+        tally.begin(0);
+        tally.check().unwrap_err();
     }
 
     #[test]
     fn a_flood_of_one_fault_does_not_hide_another() {
-        let mut tally = Tally::new(0);
+        let mut tally = Tally::new(0, 1, None);
         for _ in 0..100 {
-            tally.fail(1, &Fault::Closed, nothing);
+            tally.fail(0, 1, &Fault::Closed, nothing);
         }
-        tally.fail(2, &Fault::Status(500), nothing);
+        tally.fail(0, 2, &Fault::Status(500), nothing);
         assert_eq!(tally.kept.len(), KEPT + 1);
         assert_eq!(tally.kept[KEPT].kind, Kind::Status);
     }

@@ -3,18 +3,61 @@
 //! To add a scheme, add it to [`Target::parse`] and to what the target then says of itself.
 
 use super::Error;
+use rustix::io::Errno;
+use rustix::net::SocketAddrUnix;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The longest that one of several addresses of a name is tried.
 const TRIAL: Duration = Duration::from_secs(1);
 
-/// A server: `http`, a host and a port.
+/// A server: `http`, a host and a port, or a socket of the file system in their place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     host: String,
     port: u16,
+    socket: Option<PathBuf>,
+}
+
+/// Where a server is: what its name led to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// An address and a port.
+    Tcp(SocketAddr),
+    /// A socket of the file system.
+    Unix(PathBuf),
+}
+
+impl Address {
+    /// Begins to connect a socket.
+    pub(super) fn connect(&self, socket: &OwnedFd) -> Result<(), Errno> {
+        match self {
+            Self::Tcp(address) => rustix::net::connect(socket, address),
+            Self::Unix(path) => rustix::net::connect(socket, &SocketAddrUnix::new(path.as_path())?),
+        }
+    }
+
+    /// Whether the kernel could choose this very address for a client: a port of this machine, in the range that it
+    /// chooses from.
+    pub(super) fn is_ephemeral(&self) -> bool {
+        let Self::Tcp(address) = self else { return false };
+        let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+        let ends: Vec<u16> = range.split_whitespace().filter_map(|end| end.parse().ok()).collect();
+        let chosen = if let [first, last] = ends[..] { (first..=last).contains(&address.port()) } else { true };
+        address.ip().is_loopback() && chosen
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(formatter),
+            Self::Unix(path) => path.display().fmt(formatter),
+        }
+    }
 }
 
 impl Target {
@@ -41,7 +84,13 @@ impl Target {
         }
         let (host, port) = split_authority(authority).map_err(refuse)?;
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        Ok((Self { host: host.to_owned(), port }, path))
+        Ok((Self { host: host.to_owned(), port, socket: None }, path))
+    }
+
+    /// The same server, reached through a socket of the file system: the URL then only tells the `Host` header.
+    #[must_use]
+    pub fn at_socket(self, path: &Path) -> Self {
+        Self { socket: Some(path.to_owned()), ..self }
     }
 
     /// The host: a name, or an address without brackets.
@@ -61,7 +110,10 @@ impl Target {
     }
 
     /// The one address that this load talks to: of several the first that accepts a connection, else the first.
-    pub(super) fn resolve(&self, timeout: Duration) -> Result<SocketAddr, Error> {
+    pub(super) fn resolve(&self, timeout: Duration) -> Result<Address, Error> {
+        if let Some(path) = &self.socket {
+            return Ok(Address::Unix(path.clone()));
+        }
         let resolved = (self.host.as_str(), self.port).to_socket_addrs().map(Iterator::collect::<Vec<_>>);
         let none = || std::io::Error::new(std::io::ErrorKind::NotFound, "none is known");
         let addresses = match resolved {
@@ -71,7 +123,7 @@ impl Target {
         };
         let accepts = |address: &&SocketAddr| TcpStream::connect_timeout(address, timeout.min(TRIAL)).is_ok();
         let chosen = if addresses.len() > 1 { addresses.iter().find(accepts) } else { None };
-        Ok(*chosen.unwrap_or(&addresses[0]))
+        Ok(Address::Tcp(*chosen.unwrap_or(&addresses[0])))
     }
 }
 
@@ -164,7 +216,7 @@ mod tests {
     fn literals_resolve_to_themselves() {
         for (url, address) in [("http://127.0.0.1:9", "127.0.0.1:9"), ("http://[::1]:9", "[::1]:9")] {
             let resolved = Target::parse(url).unwrap().0.resolve(TRIAL).unwrap();
-            assert_eq!(resolved, address.parse().unwrap());
+            assert_eq!(resolved, Address::Tcp(address.parse().unwrap()));
         }
     }
 }

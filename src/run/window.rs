@@ -112,9 +112,6 @@ impl Window<'_> {
     fn options(&self, fleet: &Fleet) -> Result<load::Options, Trouble> {
         let load = self.load;
         let invalid = |what: String| failure(Code::LoadFailed, load.identity.origin, what);
-        let [LoadRequest { request, status, bytes, .. }] = load.requests.as_slice() else {
-            return Err(invalid("not yet: more than one request of a load".to_owned()).into());
-        };
         let address = fleet.address(self.server);
         let url = address.and_then(|address| address.url.as_deref()).ok_or_else(|| {
             invalid(format!("the server `{}` has no port that a load could be sent to", self.server.identity.id))
@@ -122,17 +119,30 @@ impl Window<'_> {
         let (target, _) = load::Target::parse(url).map_err(|error| self.failed(&error))?;
         let dir = address.map_or(self.site.run_dir.as_path(), |address| &address.dir);
         let names = self.site.names(dir, &fleet.addresses, Some(&self.server.identity.id));
-        Ok(load::Options {
-            target,
+        let whole = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let part = |LoadRequest { name, weight, request, status, bytes }: &LoadRequest| load::Part {
+            name: name.clone(),
+            weight: *weight,
             request: Filled::new(request, &names).for_load(),
             expect: load::Expect { status: status.clone(), bytes: *bytes },
-            connections: usize::try_from(load.connections).unwrap_or(usize::MAX),
+        };
+        Ok(load::Options {
+            target,
+            requests: load.requests.iter().map(part).collect(),
+            connections: whole(load.connections),
             stop: match (self.length, load.stop) {
                 (Some(length), _) | (None, LoadStop::Duration(length)) => load::Stop::Duration(length),
                 (None, LoadStop::Count(count)) => load::Stop::Count(count),
             },
+            rate: load.rate,
+            pipeline: whole(load.pipeline),
             timeout: load.timeout,
             keep_alive: load.keep_alive,
+            threads: whole(load.threads),
+            cpus: load.cpus.clone(),
+            engine: load::Engine::Auto,
+            spin: true,
+            seed: self.site.plan.seed,
         })
     }
 

@@ -133,7 +133,7 @@ fn not_modified_has_no_body_whatever_its_length_says() {
     let script = |shape: Shape, _: &Asked| {
         Act::Answer(shape.answer_part(&format!("HTTP/1.1 304 Not Modified\r\nContent-Length: {}\r\n", shape.body), 0))
     };
-    let wanted = |options: &mut Options| options.expect.status = vec![304];
+    let wanted = |options: &mut Options| options.requests[0].expect.status = vec![304];
     in_every_shape(script, wanted, Counts { ok: 100, ..Counts::default() });
 }
 
@@ -143,7 +143,7 @@ fn no_content_and_answers_to_head_have_no_body() {
         let status = if asked.number.is_multiple_of(2) { "204 No Content" } else { "200 OK" };
         Act::Answer(shape.answer_part(&format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n", shape.body), 0))
     };
-    let head = |options: &mut Options| options.request.method = "HEAD".to_owned();
+    let head = |options: &mut Options| options.requests[0].request.method = "HEAD".to_owned();
     in_every_shape(script, head, Counts { ok: 100, ..Counts::default() });
 }
 

@@ -1,16 +1,8 @@
 use super::*;
-use crate::load::{Expect, Stop, Target};
+use crate::load::Target;
 
 fn wire(request: Request, keep_alive: bool) -> Result<Wire, Error> {
-    Wire::new(&Options {
-        target: Target::parse("http://127.0.0.1:8080").unwrap().0,
-        request,
-        expect: Expect::default(),
-        connections: 1,
-        stop: Stop::Count(1),
-        timeout: Duration::from_secs(1),
-        keep_alive,
-    })
+    Wire::new(&Target::parse("http://127.0.0.1:8080").unwrap().0, &request, keep_alive)
 }
 
 fn text(request: Request, keep_alive: bool) -> String {
