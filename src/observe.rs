@@ -4,7 +4,7 @@
 //!
 //! | module | tells |
 //! | --- | --- |
-//! | `cpu` | CPU time of the processes of a tree |
+//! | `cpu` | CPU time of the processes of a tree and of its threads, and the processors that it may use |
 //! | `machine` | what the machine is |
 //! | `memory` | resident memory of a process and of a tree |
 //! | `meter` | how busy the whole machine was between two readings |

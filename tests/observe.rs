@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bakeoff::observe::cpu::{self, CpuSample};
+use bakeoff::observe::cpu::{self, CpuSample, ThreadSample};
 use bakeoff::observe::machine::machine;
 use bakeoff::observe::memory::{self, Memory};
 use bakeoff::observe::meter::Meter;
@@ -347,4 +347,53 @@ fn time_of_a_child_is_not_lost_when_it_is_waited_for() {
         assert!(later.total + cpu::tick() * 2 >= running.total, "{running:?} {later:?}");
         assert!(later.total < running.total + Duration::from_millis(150), "{running:?} {later:?}");
     }
+}
+
+#[test]
+fn the_busiest_thread_of_a_tree_is_found_among_those_that_are_there() {
+    // A thread and a child's main thread burn unlike amounts of CPU; a third thread burns most, and ends.
+    let mut script = Script::start(
+        "def burn(seconds):\n    end = time.thread_time() + seconds\n    while time.thread_time() < end: pass\n\
+         child = subprocess.Popen([sys.executable, '-c', 'import sys, time\\nsys.stdin.readline()\\n\
+         while time.thread_time() < 0.25: pass\\nprint(flush=True); sys.stdin.readline()'],\
+         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)\n\
+         used = []\n\
+         def work():\n    go.wait(); burn(0.5); used.append(time.thread_time()); done.set(); stop.wait()\n\
+         go, done, stop = threading.Event(), threading.Event(), threading.Event()\n\
+         thread = threading.Thread(target=work, daemon=True); thread.start()\n\
+         print(child.pid, flush=True); sys.stdin.readline()\n\
+         ended = threading.Thread(target=burn, args=(0.9,)); ended.start(); ended.join()\n\
+         child.stdin.write('\\n'); child.stdin.flush(); child.stdout.readline()\n\
+         go.set(); done.wait(); print(used[0], flush=True); sys.stdin.readline(); child.kill()",
+    );
+    let child: u32 = script.line().parse().unwrap();
+    let tree = [script.pid(), child, u32::MAX];
+    let before = [&tree[..], &tree[1..]].map(|pids| ThreadSample::of_tree(pids).unwrap());
+    script.go_on();
+    let thread: f64 = script.line().parse().unwrap();
+    let [whole, of_child] = [&tree[..], &tree[1..]].map(|pids| ThreadSample::of_tree(pids).unwrap());
+    // What the threads say of themselves; the kernel's number lags by a scheduler tick.
+    let busiest = whole.since(&before[0]).as_secs_f64();
+    assert!((busiest / thread - 1.0).abs() < 0.1, "{busiest} {thread}");
+    let busiest = of_child.since(&before[1]).as_secs_f64();
+    assert!(busiest < 0.5 * thread && busiest > 0.3 * thread, "{busiest} {thread}");
+    // A thread that was not there before counts from nothing.
+    let new = whole.since(&before[1]).as_secs_f64();
+    assert!(new >= 0.9 * thread, "{new} {thread}");
+    script.go_on();
+    assert_eq!(ThreadSample::of_tree(&[u32::MAX]), None);
+}
+
+#[test]
+fn the_processors_are_those_that_a_process_is_bound_to() {
+    let mut script = Script::start(
+        "all = os.sched_getaffinity(0); print(*sorted(all), flush=True); sys.stdin.readline()\n\
+         os.sched_setaffinity(0, {max(all)}); print(max(all), flush=True); sys.stdin.readline()",
+    );
+    for _ in 0..2 {
+        let theirs: Vec<usize> = script.line().split(' ').map(|cpu| cpu.parse().unwrap()).collect();
+        assert_eq!(cpu::processors(script.pid()), Some(theirs));
+        script.go_on();
+    }
+    assert_eq!(cpu::processors(u32::MAX), None);
 }

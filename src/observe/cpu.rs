@@ -1,4 +1,4 @@
-//! CPU time of a tree of processes.
+//! CPU time of a tree of processes; `cpu/threads` tells that of its threads and which processors it may use.
 //!
 //! The rule: the time of a tree is the sum over its processes that are there (zombies are) of their own time, ended
 //! threads included, and of the time of all children that they have waited for, with those children's own. A process
@@ -12,9 +12,13 @@
 //! of 1/100 s and rounds down each number of each process; the kernel draws the line between the two by sampling. The
 //! files named schedstat count in nanoseconds too, but for one thread each, and forget threads that have ended.
 
+mod threads;
+
 use std::time::Duration;
 
 use super::read_of;
+
+pub use threads::{ThreadSample, processors};
 
 /// How often a sample is taken again because a process was waited for meanwhile.
 const ATTEMPTS: usize = 4;

@@ -19,7 +19,7 @@ use super::site::{Site, Spot};
 use super::{Interrupt, wait};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::event::Metrics;
-use crate::observe::cpu::CpuSample;
+use crate::observe::cpu::{CpuSample, ThreadSample, processors};
 use crate::observe::memory::{Memory, pss_of, rss_of};
 use crate::observe::port::free_port;
 use crate::plan::{self, Launch, Port, Server, Stdout};
@@ -67,6 +67,18 @@ impl Fleet {
     pub(super) fn cpu(&mut self, server: &Server) -> Option<CpuSample> {
         let process = self.live(server)?.process.as_ref()?;
         CpuSample::of_tree(process.launcher_id(), &process.tree())
+    }
+
+    /// The CPU time that each thread of a server's tree has used.
+    #[expect(dead_code, reason = "a window of a load asks for it")]
+    pub(super) fn threads(&mut self, server: &Server) -> Option<ThreadSample> {
+        ThreadSample::of_tree(&self.live(server)?.process.as_ref()?.tree())
+    }
+
+    /// The processors that a server's main process may use.
+    #[expect(dead_code, reason = "a window of a load asks for it")]
+    pub(super) fn processors(&mut self, server: &Server) -> Option<Vec<usize>> {
+        processors(self.live(server)?.process.as_ref()?.id())
     }
 
     /// Can be read when one of the servers has exited.
