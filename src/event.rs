@@ -471,6 +471,9 @@ pub struct TurnEnded {
     pub facts: Facts,
 }
 
+/// The code of the warning that the generator, and not the server, was what limited a run.
+pub const GENERATOR_BOUND: &str = "generator-bound";
+
 /// Something that a reader of the numbers must know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {

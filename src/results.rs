@@ -33,7 +33,7 @@ pub use fold::{FoldError, fold};
 pub use percentile::Percentile;
 pub use rows::{
     Cell, CellOutcome, Check, Comparison, Interval, Maker, Parity, ProbeAnswer, Run, Scenario, Second, Summary, Turn,
-    Warning,
+    Verdict, Warning,
 };
 
 /// The version of `result.json` that this program writes.

@@ -2,7 +2,7 @@
 //!
 //! In: finite values, one a replicate. Out: summaries, intervals, ratios; never NaN, never an infinity.
 //! To add a statistic, write the values that another program computes for it as tests, then the function, and raise
-//! [`VERSION`] if the same log now gives another figure.
+//! [`VERSION`] if the same log now gives another figure or verdict.
 
 mod fewest;
 
@@ -12,8 +12,8 @@ use thiserror::Error;
 
 pub use fewest::fewest_runs;
 
-/// Raised whenever the same log would give another figure. It stands in every result as `statistics`.
-pub const VERSION: u32 = 1;
+/// Raised whenever the same log would give another figure or verdict. It stands in every result as `statistics`.
+pub const VERSION: u32 = 2;
 
 /// Why values have no statistic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

@@ -76,6 +76,16 @@ impl Builtin {
     }
 }
 
+/// Whether a metric of a server rests on what a load sent it: on how much the generator could do, where that was the limit.
+/// Apart stand what is taken before the load, what holds for each request whatever their number, and what the machine did.
+/// A metric that only the scenario knows may be made of anything, and so rests on the load.
+#[must_use]
+pub fn rests_on_load(name: &str) -> bool {
+    const APART: [&str; 4] = ["startup", "rss.idle", "pss.idle", "cpu.per_request"];
+    let whole = name.split_once('[').map_or(name, |(whole, _)| whole);
+    !APART.contains(&whole) && !BUILTIN.iter().any(|row| row.name == whole && row.of == Of::Machine)
+}
+
 const LOWER: Option<Better> = Some(Better::Lower);
 const HIGHER: Option<Better> = Some(Better::Higher);
 /// A page of memory, in bytes.
@@ -177,3 +187,19 @@ pub const BUILTIN: &[Builtin] = &[
         "share of the time in which something waited for a CPU",
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_generator_at_its_limit_does_not_make() {
+        let of_servers = BUILTIN.iter().filter(|row| row.of != Of::CommandRun).map(|row| row.name);
+        let apart: Vec<&str> = of_servers.filter(|name| !rests_on_load(name)).collect();
+        let right = ["startup", "rss.idle", "pss.idle", "cpu.per_request", "machine.steal", "machine.other"];
+        assert_eq!(apart, [&right[..], &["machine.pressure.cpu"]].concat());
+        // Of one request of a mix, and of a scenario's own.
+        assert!(rests_on_load("latency.p99[json]") && !rests_on_load("cpu.per_request[json]"));
+        assert!(rests_on_load("machine.own") && rests_on_load("cost"));
+    }
+}

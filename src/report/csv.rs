@@ -14,7 +14,7 @@ use crate::event::{Metrics, Outcome};
 use crate::results::{Cell, Results, Second};
 
 /// `observations.csv`: every metric of every run, then what is taken once per turn, whose `index` is empty; of warm-ups and
-/// of what failed too, each marked. A run that failed without a metric has one row without a value. Each axis is a column
+/// of what failed too, each marked, and with the codes of its warnings, a space between two. A run that failed without a metric has one row without a value. Each axis is a column
 /// `axis_NAME`. Values of a cell whose `cell_outcome` is `failed` are in no statistic.
 ///
 /// # Errors
@@ -24,22 +24,25 @@ pub fn observations(results: &Results) -> io::Result<String> {
     let mut rows = Rows::new();
     let cells = ["cell", "measure", "subject", "driver"].map(str::to_owned).into_iter();
     let cells = cells.chain(axes.iter().map(|axis| format!("axis_{axis}")));
-    let values = ["round", "index", "phase", "cell_outcome", "outcome", "metric", "unit", "value"];
+    let values = ["round", "index", "phase", "cell_outcome", "outcome", "warnings", "metric", "unit", "value"];
     rows.add(cells.chain(values.map(str::to_owned)))?;
 
     let cells: HashMap<&String, &Cell> = results.cells.iter().map(|cell| (&cell.id, cell)).collect();
     let runs = results.runs.iter().map(|run| {
-        (&run.cell, [run.round.to_string(), run.index.to_string(), name(&run.phase)], run.outcome, &run.metrics)
+        let place = [run.round.to_string(), run.index.to_string(), name(&run.phase)];
+        (&run.cell, place, (run.outcome, &run.warnings), &run.metrics)
     });
     let turns = results.turns.iter().map(|turn| {
-        (&turn.cell, [turn.round.to_string(), String::new(), name(&turn.phase)], turn.outcome, &turn.metrics)
+        let place = [turn.round.to_string(), String::new(), name(&turn.phase)];
+        (&turn.cell, place, (turn.outcome, &turn.warnings), &turn.metrics)
     });
-    for (cell, place, outcome, metrics) in runs.chain(turns) {
+    for (cell, place, (outcome, warnings), metrics) in runs.chain(turns) {
         let Some(cell) = cells.get(cell) else { continue };
         let driver = cell.driver.clone().unwrap_or_default();
         let of_axes = axes.iter().map(|axis| cell.axes.get(*axis).map(plain).unwrap_or_default());
         let known = [cell.id.clone(), cell.measure.clone(), cell.subject.clone(), driver].into_iter().chain(of_axes);
-        let known: Vec<String> = known.chain(place).chain([name(&cell.outcome), name(&outcome)]).collect();
+        let marks = [name(&cell.outcome), name(&outcome), warnings.join(" ")];
+        let known: Vec<String> = known.chain(place).chain(marks).collect();
         for (metric, value) in metrics {
             let value = [metric.clone(), unit(results, metric), value.to_string()];
             rows.add(known.iter().cloned().chain(value))?;

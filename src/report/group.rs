@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use super::table::{Block, Document, Row, Table, Tone};
 use crate::event::design::Group;
 use crate::event::{Phase, Role, SubjectKind};
-use crate::results::{BELOW_STEP, Cell, CellOutcome, Comparison, Parity, Percentile, Results, Summary};
+use crate::results::{BELOW_STEP, Cell, CellOutcome, Comparison, Parity, Percentile, Results, Summary, Verdict};
 use crate::units::show::{self, Scale, counted};
 
 /// What stands where there is no value.
@@ -164,13 +164,16 @@ impl<'a> View<'a> {
         self.results.warnings.iter().any(|w| w.code == code && of(&w.cell, &cell.id) && of(&w.metric, metric))
     }
 
-    /// The ratio to the baseline, and how the ranges lie.
+    /// The ratio to the baseline, or why there is none, and how the ranges lie.
     fn against(&self, cell: &Cell, metric: &str) -> [String; 2] {
         if self.is_baseline(cell) {
             return [if self.shown(cell, metric).is_some() { "1" } else { NONE }.to_owned(), String::new()];
         }
         let Some(row) = self.comparison(cell, metric) else { return [NONE.to_owned(), NONE.to_owned()] };
-        let ratio = row.ratio.map_or_else(|| NONE.to_owned(), show::ratio);
+        let ratio = match row.verdict {
+            Some(Verdict::Invalid) => format!("cannot tell: {}", why(row)),
+            None => row.ratio.map_or_else(|| NONE.to_owned(), show::ratio),
+        };
         [ratio, ranges(row).unwrap_or(NONE).to_owned()]
     }
 
@@ -190,7 +193,7 @@ impl<'a> View<'a> {
         Some(format!("{}{}: {}", number(total), of.unwrap_or_default(), kinds.join(", ")))
     }
 
-    /// Each subject against the baseline, in words; never a verdict.
+    /// Each subject against the baseline, in words; never which is the better one.
     fn sentences(&self) -> Vec<String> {
         self.cells.iter().filter_map(|cell| self.sentence(cell)).collect()
     }
@@ -198,14 +201,33 @@ impl<'a> View<'a> {
     fn sentence(&self, cell: &Cell) -> Option<String> {
         let rows: Vec<&Comparison> =
             self.group.report.iter().filter_map(|metric| self.comparison(cell, metric)).collect();
-        let first = rows.first()?;
-        let clauses: Vec<String> = rows.iter().map(|row| self.clause(row, first)).collect();
+        let (compared, invalid): (Vec<&Comparison>, Vec<&Comparison>) =
+            rows.iter().partition(|row| row.verdict != Some(Verdict::Invalid));
+        let not_compared = self.not_compared(&invalid);
+        let clauses = compared.iter().map(|row| self.clause(row, compared[0]));
+        let clauses: Vec<String> = if rows.first()?.verdict.is_some() {
+            not_compared.into_iter().chain(clauses).collect()
+        } else {
+            clauses.chain(not_compared).collect()
+        };
         let mut codes: Vec<&str> = rows.iter().flat_map(|row| &row.warnings).map(String::as_str).collect();
         codes.sort_unstable();
         codes.dedup();
         codes.retain(|code| *code != BELOW_STEP);
         let warned = if codes.is_empty() { String::new() } else { format!(". Warnings: {}", codes.join(", ")) };
         Some(format!("{}: {}{warned}", self.label(&cell.subject), clauses.join("; ")))
+    }
+
+    /// The metrics that are not compared, each under its reason.
+    fn not_compared(&self, rows: &[&'a Comparison]) -> Vec<String> {
+        let mut reasons: IndexMap<&str, Vec<&str>> = IndexMap::new();
+        for row in rows {
+            reasons.entry(why(row)).or_default().push(&row.metric);
+        }
+        let baseline = rows.first().map_or("the baseline", |row| self.label(&row.baseline));
+        let clause =
+            |(why, metrics): (&str, Vec<&str>)| format!("{} not compared with {baseline} ({why})", metrics.join(", "));
+        reasons.into_iter().map(clause).collect()
     }
 
     fn clause(&self, row: &'a Comparison, first: &Comparison) -> String {
@@ -262,8 +284,9 @@ impl<'a> View<'a> {
         let mut lines: IndexMap<String, u64> = IndexMap::new();
         for warning in self.results.warnings.iter().filter(|warning| warning.code != "parity") {
             let cell = self.cells.iter().find(|cell| warning.cell.as_ref() == Some(&cell.id));
+            let when = if warning.phase == Some(Phase::Warmup) { "in a warm-up, " } else { "" };
             let whom = match cell {
-                Some(cell) => format!("{}: ", self.label(&cell.subject)),
+                Some(cell) => format!("{}: {when}", self.label(&cell.subject)),
                 None if warning.group.as_ref() == Some(&self.group.id) => String::new(),
                 None => continue,
             };
@@ -332,9 +355,14 @@ impl<'a> View<'a> {
     }
 }
 
+/// Why nothing is compared.
+fn why(row: &Comparison) -> &str {
+    row.reason.as_deref().unwrap_or("it does not say why")
+}
+
 /// How the ranges lie; a single value on both sides is no range.
 fn ranges(row: &Comparison) -> Option<&'static str> {
-    let ranges = if row.overlap { "overlap" } else { "do not overlap" };
+    let ranges = if row.overlap? { "overlap" } else { "do not overlap" };
     (row.subject_n > 1 || row.baseline_n > 1).then_some(ranges)
 }
 

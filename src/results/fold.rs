@@ -271,20 +271,21 @@ impl State {
             text: warning.text,
             cell: Some(cell.clone()),
             turn: Some(turn.clone()),
+            phase: Some(phase),
             ..Warning::default()
         }));
         Ok(())
     }
 
     fn warning(&mut self, warning: event::Warning) -> Result<(), String> {
-        let mut cell = warning.cell;
-        if let Some(id) = &warning.turn {
+        let event::Warning { code, text, mut cell, turn } = warning;
+        let mut phase = None;
+        if let Some(id) = &turn {
             let turn = self.turn(id)?;
-            turn.warnings.push(warning.code.clone());
-            cell = Some(turn.cell.clone());
+            turn.warnings.push(code.clone());
+            (cell, phase) = (Some(turn.cell.clone()), Some(turn.phase));
         }
-        let event::Warning { code, text, turn, .. } = warning;
-        self.results.warnings.push(Warning { code, text, cell, turn, ..Warning::default() });
+        self.results.warnings.push(Warning { code, text, cell, turn, phase, ..Warning::default() });
         Ok(())
     }
 

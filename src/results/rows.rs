@@ -26,7 +26,7 @@ pub struct Maker {
     pub profile: String,
     /// The program that made this file.
     pub folded_by: Program,
-    /// Raised whenever the same log would give another figure.
+    /// Raised whenever the same log would give another figure or verdict.
     pub statistics: u32,
 }
 
@@ -264,6 +264,14 @@ pub struct Summary {
     pub requests: Option<u64>,
 }
 
+/// What a comparison says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Nothing: the values are not what the subjects can do. There is no ratio, no difference and no overlap.
+    Invalid,
+}
+
 /// A cell's metric against that of its group's baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
@@ -285,8 +293,15 @@ pub struct Comparison {
     /// The subject's median minus the baseline's, where there is no ratio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<f64>,
-    /// Whether the ranges of the values share a value.
-    pub overlap: bool,
+    /// Whether the ranges of the values share a value; absent where nothing is compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<bool>,
+    /// What the comparison says. Absent where no statement is made beyond the numbers above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// Why the verdict is this, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// The codes of the warnings that touch this comparison, sorted, each once.
     pub warnings: Vec<String>,
 }
@@ -326,6 +341,9 @@ pub struct Warning {
     /// The turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnId>,
+    /// The phase of the run or turn, where it belongs to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
     /// The metric, where it belongs to one alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,

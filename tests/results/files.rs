@@ -1,8 +1,9 @@
 //! The files of a result, byte by byte.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+use bakeoff::event::Phase;
 use bakeoff::report::{observations, series, write_all};
 use bakeoff::results::Results;
 
@@ -35,7 +36,7 @@ fn rows_of_servers() {
 fn a_result_is_what_its_schema_says() {
     let schema = serde_json::to_value(schemars::schema_for!(Results)).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
-    for log in [log::servers(), log::commands(), log::failed()] {
+    for log in [log::servers(), log::commands(), log::failed(), log::bound(1, (1, Phase::Measured))] {
         let json: serde_json::Value = serde_json::from_str(&log.fold().results.to_json().unwrap()).unwrap();
         let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
         assert_eq!(errors, Vec::<String>::new());
@@ -111,6 +112,20 @@ fn observations_mark_what_failed() {
     assert_eq!((bare.len(), bare[0]["round"].as_str(), bare[0]["value"].as_str()), (1, "2", ""));
     let per_start = rows.iter().find(|row| row["metric"] == "rss.peak").unwrap();
     assert_eq!((per_start["index"].as_str(), per_start["unit"].as_str()), ("", "B"));
+}
+
+#[test]
+fn observations_carry_the_codes_of_warnings() {
+    let rows = rows(&observations(&log::bound(2, (2, Phase::Measured)).fold().results).unwrap());
+    let warned: Vec<_> = rows.iter().filter(|row| !row["warnings"].is_empty()).collect();
+    assert!(warned.iter().all(|row| row["warnings"] == "littles-law generator-bound"), "{warned:?}");
+    let places = warned.iter().map(|row| [&row["subject"], &row["round"], &row["index"], &row["phase"]]);
+    assert_eq!(
+        places.collect::<BTreeSet<_>>(),
+        BTreeSet::from([["bun-serve", "2", "2", "measured"].map(|s| s.to_owned()).each_ref()])
+    );
+    let value = warned.iter().find(|row| row["metric"] == "throughput").unwrap();
+    assert_eq!(value["value"], "2340");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What a log means.
 
 use bakeoff::event::{Event, Outcome, Phase};
-use bakeoff::results::{CellOutcome, FoldError, ReadError, Results, Status, fold};
+use bakeoff::results::{CellOutcome, FoldError, ReadError, Results, Status, Verdict, fold};
 
 use crate::log::{self, Log, folded, histogram, program};
 
@@ -29,7 +29,7 @@ fn a_start_counts_as_the_median_of_its_runs() {
     assert_eq!((bun.n, bun.min, bun.median, bun.max), (3, 2350.0, 2390.0, 2460.0));
     let row = results.comparison(GROUP, "bun-serve", "throughput").unwrap();
     assert!(close(row.ratio.unwrap(), 2390.0 / 1005.0));
-    assert_eq!((row.overlap, row.baseline_n, row.subject_n, row.difference), (false, 3, 3, None));
+    assert_eq!((row.overlap, row.baseline_n, row.subject_n, row.difference), (Some(false), 3, 3, None));
     assert_eq!(row.baseline, "node-http");
 }
 
@@ -152,7 +152,7 @@ fn a_run_of_a_command_counts_for_itself_and_its_warm_up_does_not() {
     let row = results.comparison("install", "bun", "wall").unwrap();
     // 2.125, 1, 1.25, 1.5: the median is 1.375, and 2.125 lies within the other's range.
     assert!(close(row.ratio.unwrap(), 1.375 / 2.125));
-    assert!(row.overlap);
+    assert_eq!((row.overlap, row.verdict), (Some(true), None));
     assert_eq!(row.warnings, Vec::<String>::new());
     let turns: Vec<Phase> = results.turns.iter().take(3).map(|turn| turn.phase).collect();
     assert_eq!(turns, [Phase::Warmup, Phase::Warmup, Phase::Measured]);
@@ -256,7 +256,8 @@ fn a_log_that_was_cut_anywhere_makes_a_result() {
     for log in [log::servers(), log::commands(), log::failed()] {
         let text = log.text();
         let first = text.find('\n').unwrap() + 1;
-        for end in (first..text.len()).step_by(1999) {
+        // A last event without its newline is a whole one.
+        for end in (first..text.trim_end().len()).step_by(1999) {
             let results = fold(&text.as_bytes()[..end], &program("1")).unwrap().results;
             assert_eq!(results.status, Status::Interrupted);
             for summary in &results.summaries {
@@ -354,15 +355,59 @@ fn other_bodies_and_statuses_are_differences_even_when_both_vary() {
 #[test]
 fn warnings_of_a_run_stand_beside_the_ratios_of_its_cell() {
     let results = log::servers().fold().results;
-    let warning = results.warnings.iter().find(|warning| warning.code == "generator-bound").unwrap();
+    let warning = results.warnings.iter().find(|warning| warning.code == "littles-law").unwrap();
     assert_eq!((warning.cell.as_deref(), warning.turn.as_deref()), (Some(BUN), Some(format!("{BUN}#2").as_str())));
+    assert_eq!(warning.phase, Some(Phase::Measured));
     let row = results.comparison(GROUP, "bun-serve", "throughput").unwrap();
-    assert_eq!(row.warnings, ["generator-bound", "parity"]);
+    assert_eq!((&row.warnings[..], row.ratio.is_some()), (&["littles-law", "parity"].map(str::to_owned)[..], true));
+}
+
+#[test]
+fn what_the_generator_limited_is_not_compared() {
+    for (baseline, subject) in [("node-http", "bun-serve"), ("bun-serve", "node-http")] {
+        let mut log = log::bound(3, (2, Phase::Measured));
+        let Event::Started(started) = &mut log.lines[0].event else { panic!() };
+        started.design.groups[0].baseline = format!("throughput:{baseline}:closed-100");
+        let results = log.fold().results;
+        assert_eq!(results.status, Status::Complete);
+        let of = |verdict: Option<Verdict>| {
+            let rows = results.comparisons.iter().filter(move |row| row.verdict == verdict);
+            rows.map(|row| row.metric.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(of(None), ["startup", "rss.idle", "cpu.per_request", "machine.other"]);
+        let invalid = [
+            ["rss.peak", "throughput", "latency.min", "latency.p50", "latency.p99", "latency.p999", "latency.max"]
+                .as_slice(),
+            &["requests", "errors.timeout", "errors.reset", "errors.total"],
+        ];
+        assert_eq!(of(Some(Verdict::Invalid)), invalid.concat());
+        for row in &results.comparisons {
+            let numbers = (row.ratio.or(row.difference).is_some(), row.overlap.is_some());
+            let compared = row.verdict.is_none();
+            assert_eq!((numbers, row.reason.is_none()), ((compared, compared), compared), "{row:?}");
+            assert!(row.warnings.contains(&"generator-bound".to_owned()), "{row:?}");
+        }
+        let per_request = results.comparison(GROUP, subject, "cpu.per_request").unwrap();
+        let right = if subject == "bun-serve" { 15.0 / 37.0 } else { 37.0 / 15.0 };
+        assert!(close(per_request.ratio.unwrap(), right));
+        // The figures themselves stay.
+        assert_eq!(results.summary(BUN, "throughput").unwrap().median, 2390.0);
+    }
+}
+
+#[test]
+fn a_generator_that_limited_a_warm_up_limited_no_number() {
+    let warm_up = log::bound(3, (1, Phase::Warmup)).fold().results;
+    assert!(warm_up.comparisons.iter().all(|row| row.verdict.is_none() && row.overlap.is_some()));
+    let codes: Vec<&String> = warm_up.comparisons.iter().flat_map(|row| &row.warnings).collect();
+    assert!(codes.iter().all(|code| *code != "generator-bound"), "{codes:?}");
+    let warning = warm_up.warnings.iter().find(|warning| warning.code == "generator-bound").unwrap();
+    assert_eq!(warning.phase, Some(Phase::Warmup));
 }
 
 #[test]
 fn a_stored_result_is_read_back_as_it_was() {
-    for log in [log::servers(), log::commands(), log::failed()] {
+    for log in [log::servers(), log::commands(), log::failed(), log::bound(1, (1, Phase::Measured))] {
         let results = log.fold().results;
         let text = results.to_json().unwrap();
         assert_eq!(Results::from_json(&text).unwrap(), results);

@@ -159,6 +159,25 @@ pub(crate) fn servers() -> Log {
     log.finish()
 }
 
+fn warning(code: &str, text: &str) -> Warning {
+    Warning { code: code.to_owned(), text: text.to_owned(), cell: None, turn: None }
+}
+
+/// The same, where the generator was the limit of one run of `bun-serve`.
+pub(crate) fn bound(round: u64, (index, phase): (u64, Phase)) -> Log {
+    let mut log = servers();
+    for line in &mut log.lines {
+        let Event::RunEnded(run) = &mut line.event else { continue };
+        let bun = run.turn.starts_with("throughput:bun-serve");
+        run.metrics.insert("cpu.per_request".to_owned(), if bun { 15e-6 } else { 37e-6 });
+        run.metrics.insert("machine.other".to_owned(), 0.25);
+        if bun && run.turn.ends_with(&format!("#{round}")) && (run.index, run.phase) == (index, phase) {
+            run.warnings.push(warning("generator-bound", "the generator was busy, and the server was not"));
+        }
+    }
+    log
+}
+
 fn preamble(log: &mut Log) {
     log.add(
         0.1,
@@ -252,8 +271,7 @@ fn load(log: &mut Log, turn: &str, (index, phase): (u64, Phase), rate: f64) {
     let mut warnings = Vec::new();
     if rate == BUN[1][1] {
         values.extend(metrics(&[("errors.timeout", 2.0), ("errors.reset", 1.0), ("errors.total", 3.0)]));
-        let text = "the generator was busy for 97 % of the window".to_owned();
-        warnings.push(Warning { code: "generator-bound".to_owned(), text, cell: None, turn: None });
+        warnings.push(warning("littles-law", "throughput times mean latency is 88.0, but there were 100 connections"));
     }
     let ended = RunEnded {
         turn,

@@ -1,5 +1,6 @@
 //! What a report says.
 
+use bakeoff::event::Phase;
 use bakeoff::report::{Look, document, markdown, terminal};
 use bakeoff::results::Results;
 
@@ -16,6 +17,24 @@ fn servers() {
     let document = document(&log::servers().fold().results);
     insta::assert_snapshot!("servers.md", markdown(&document));
     insta::assert_snapshot!("servers.txt", terminal(&document, PLAIN));
+}
+
+#[test]
+fn where_the_generator_was_the_limit_no_ratio_is_shown() {
+    let document = document(&log::bound(2, (1, Phase::Measured)).fold().results);
+    let section = |text: String, end: &str| {
+        let lines = text.lines().skip_while(|line| !line.contains("Throughput, 100"));
+        lines.take_while(|line| !line.contains(end)).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!("bound.txt", section(terminal(&document, PLAIN), "The answers"));
+    insta::assert_snapshot!("bound.md", section(markdown(&document), "The answers"));
+}
+
+#[test]
+fn a_warning_of_a_warm_up_says_so() {
+    let text = plain(&log::bound(2, (1, Phase::Warmup)).fold().results);
+    assert!(text.contains("\n  - Bun.serve: in a warm-up, the generator was busy"), "{text}");
+    assert!(!text.contains("cannot tell"), "{text}");
 }
 
 #[test]
