@@ -12,6 +12,7 @@ pub mod log;
 
 mod blame;
 mod command;
+mod cores;
 mod effects;
 mod environment;
 mod expect;

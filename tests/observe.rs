@@ -373,12 +373,12 @@ fn the_busiest_thread_of_a_tree_is_found_among_those_that_are_there() {
     let thread: f64 = script.line().parse().unwrap();
     let [whole, of_child] = [&tree[..], &tree[1..]].map(|pids| ThreadSample::of_tree(pids).unwrap());
     // What the threads say of themselves; the kernel's number lags by a scheduler tick.
-    let busiest = whole.since(&before[0]).as_secs_f64();
+    let busiest = whole.since(&before[0]).ran.as_secs_f64();
     assert!((busiest / thread - 1.0).abs() < 0.1, "{busiest} {thread}");
-    let busiest = of_child.since(&before[1]).as_secs_f64();
+    let busiest = of_child.since(&before[1]).ran.as_secs_f64();
     assert!(busiest < 0.5 * thread && busiest > 0.3 * thread, "{busiest} {thread}");
     // A thread that was not there before counts from nothing.
-    let new = whole.since(&before[1]).as_secs_f64();
+    let new = whole.since(&before[1]).ran.as_secs_f64();
     assert!(new >= 0.9 * thread, "{new} {thread}");
     script.go_on();
     assert_eq!(ThreadSample::of_tree(&[u32::MAX]), None);

@@ -7,6 +7,8 @@ mod planned;
 
 #[path = "run/commands.rs"]
 mod commands;
+#[path = "run/loads.rs"]
+mod loads;
 #[path = "run/servers.rs"]
 mod servers;
 

@@ -76,6 +76,13 @@ impl Builtin {
     }
 }
 
+/// Whether a metric of a load is there for each request of a mix too.
+#[must_use]
+pub fn of_each_request(name: &str) -> bool {
+    let family = name.split_once('.').map_or(name, |(family, _)| family);
+    ["throughput", "latency", "requests", "errors", "in_flight"].contains(&family)
+}
+
 /// Whether a metric of a server rests on what a load sent it: on how much the generator could do, where that was the limit.
 /// Apart stand what is taken before the load, what holds for each request whatever their number, and what the machine did.
 /// A metric that only the scenario knows may be made of anything, and so rests on the load.
@@ -171,7 +178,12 @@ pub const BUILTIN: &[Builtin] = &[
     row("in_flight", Of::LoadRun, ("1", None, None), "requests without an answer when the window ended"),
     row("reconnects", Of::LoadRun, ("1", None, None), "connections made anew within the window"),
     row("elapsed", Of::LoadRun, ("s", None, None), "length of the window"),
-    row("generator.cpu", Of::LoadRun, ("1", None, None), "share of its own cores that the generator kept busy"),
+    row(
+        "generator.cpu",
+        Of::LoadRun,
+        ("1", None, None),
+        "share of a core that the busiest thread of the generator needed",
+    ),
     row("generator.threads", Of::LoadRun, ("1", None, None), "threads of the generator"),
     row("generator.switches", Of::LoadRun, ("1", LOWER, None), "context switches by force of the generator's threads"),
     row("generator.sent", Of::LoadRun, ("1", HIGHER, None), "share of the due requests that were sent"),

@@ -19,8 +19,8 @@ const LITTLE: f64 = 0.05;
 /// What the server's processes used inside the window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ServerCpu {
-    /// The share of a core that its busiest thread used, 0 to 1.
-    pub busiest_thread: f64,
+    /// The share of the window in which its busiest thread ran, or waited for a processor to run on, 0 to 1.
+    pub runnable: f64,
     /// How many cores all of it kept busy.
     pub cores: f64,
     /// How many cores it may use.
@@ -30,7 +30,7 @@ pub struct ServerCpu {
 impl ServerCpu {
     /// Whether more could have been had of it: no thread of it was busy all the time, nor all its processors.
     fn has_spare(self) -> bool {
-        self.busiest_thread < BUSY && self.cores < BUSY * self.processors as f64
+        self.runnable < BUSY && self.cores < BUSY * self.processors as f64
     }
 }
 
@@ -41,8 +41,8 @@ pub enum Limit {
     Busy {
         /// The share of a core that the thread needed.
         share: f64,
-        /// The share that the server's busiest thread used, if that is known.
-        server: Option<f64>,
+        /// What is known of the server.
+        server: Option<ServerCpu>,
     },
     /// An open loop sent less than was due while connections were free.
     Unsent {
@@ -111,7 +111,7 @@ impl Outcome {
         let mut limits = Vec::new();
         let share = self.generator_share();
         if share >= BUSY && server.is_none_or(ServerCpu::has_spare) {
-            limits.push(Limit::Busy { share, server: server.map(|server| server.busiest_thread) });
+            limits.push(Limit::Busy { share, server });
         }
         if let Some(pace) = &self.pace {
             let sent = pace.sent_share();

@@ -12,6 +12,9 @@ const MOST_CONNECTIONS: usize = 65_535;
 /// The most requests that may be under way on one connection.
 const MOST_PIPELINED: usize = 1024;
 
+/// The most requests a second that an open loop may ask for: one a nanosecond.
+const MOST_A_SECOND: f64 = 1e9;
+
 /// The longest timeout; the histograms reach as far.
 pub(super) const LONGEST_TIMEOUT: Duration = Duration::from_secs(3600);
 
@@ -136,8 +139,8 @@ impl Options {
         if matches!(self.stop, Stop::Duration(Duration::ZERO)) {
             return refuse("`duration`", "must be longer than nothing");
         }
-        if self.rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
-            return refuse("`rate`", "must be above 0");
+        if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= MOST_A_SECOND)) {
+            return refuse("`rate`", "must be above 0 and at most a billion");
         }
         if !(1..=MOST_PIPELINED).contains(&self.pipeline) {
             return refuse("`pipeline`", "must be 1 to 1024");

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use super::read_of;
 
-pub use threads::{ThreadSample, processors};
+pub use threads::{ThreadSample, ThreadTimes, processors};
 
 /// How often a sample is taken again because a process was waited for meanwhile.
 const ATTEMPTS: usize = 4;

@@ -92,15 +92,7 @@ impl Refused {
     }
 
     fn load(&mut self, load: &Load) {
-        let named = load.requests.iter().any(|request| request.name.is_some());
-        let keys = [
-            ("rate", load.rate.is_some()),
-            ("requests", load.requests.len() != 1 || named),
-            ("pipeline", load.pipeline > 1),
-            ("protocol", load.protocol == Protocol::Http2),
-            ("threads", load.threads > 1),
-            ("cpus", !load.cpus.is_empty()),
-        ];
+        let keys = [("protocol", load.protocol == Protocol::Http2)];
         for (key, present) in keys {
             let origin = at(&load.places, key).unwrap_or(load.identity.origin);
             self.when(present, &format!("`{key}` of a load"), origin);

@@ -70,13 +70,11 @@ impl Fleet {
     }
 
     /// The CPU time that each thread of a server's tree has used.
-    #[expect(dead_code, reason = "a window of a load asks for it")]
     pub(super) fn threads(&mut self, server: &Server) -> Option<ThreadSample> {
         ThreadSample::of_tree(&self.live(server)?.process.as_ref()?.tree())
     }
 
     /// The processors that a server's main process may use.
-    #[expect(dead_code, reason = "a window of a load asks for it")]
     pub(super) fn processors(&mut self, server: &Server) -> Option<Vec<usize>> {
         processors(self.live(server)?.process.as_ref()?.id())
     }

@@ -11,6 +11,7 @@ mod tests;
 use std::collections::HashSet;
 
 use self::event::Sink;
+use super::cores::are_shared;
 use super::effects::{Down, Effects, Note, Trouble};
 use super::{Emit, Ended, Fatal};
 use crate::diagnostic::{Diagnostic, Sources};
@@ -110,7 +111,8 @@ impl<'a> Interpreter<'a> {
 
     fn groups(&mut self) -> Result<(), Stop> {
         let plan = self.plan;
-        if plan.groups.iter().any(|group| group.driver.is_some()) {
+        let mut cells = plan.groups.iter().flat_map(|group| &group.cells);
+        if cells.any(|cell| are_shared(plan, cell)) {
             let text = "the load generator and the servers share the processors of this machine";
             self.sink.notes(vec![Note::new("shared-cores", text)], None);
         }

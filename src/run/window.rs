@@ -2,33 +2,29 @@
 //!
 //! In: a load of the plan and a server that is up. Out: a [`Run`], and every second what can be seen of it. The CPU time of
 //! the server's tree is taken when the window begins (seen within a millisecond) and when it has ended; what is made of it
-//! rests on the time between these two looks.
+//! rests on the time between these two looks. `figures` makes metrics and notes of both.
+
+mod figures;
 
 use std::time::{Duration, Instant};
 
 use super::blame::failure;
-use super::effects::{Note, Run, Seconds, Trouble};
+use super::effects::{Run, Seconds, Trouble};
 use super::machine::Busy;
 use super::request::Filled;
 use super::server::{Fleet, bytes};
 use super::site::Site;
 use super::wait;
 use crate::diagnostic::Code;
-use crate::event::{BadAnswer, Metrics};
-use crate::load::{self, Kept, Kind, Latency, Outcome, Progress, Running};
-use crate::observe::cpu::CpuSample;
+use crate::event::Metrics;
+use crate::load::{self, Ending, Outcome, Progress, Running};
+use crate::observe::cpu::{CpuSample, ThreadSample};
 use crate::plan::{Load, LoadRequest, LoadStop, Server};
 
 /// How often the beginning of the window is looked for.
 const OPENING: Duration = Duration::from_millis(1);
 /// So often a running load is looked at.
 const SECOND: Duration = Duration::from_secs(1);
-/// Ages of requests in flight that are kept.
-const AGES: usize = 1000;
-/// From this share of its core on, a generator may be what limits the figures.
-const BOUND: f64 = 0.9;
-/// How far throughput times mean latency may be off the number of connections.
-const LITTLE: f64 = 0.05;
 
 /// A load and the server it is for.
 #[derive(Clone, Copy)]
@@ -43,10 +39,11 @@ pub(super) struct Window<'a> {
     pub(super) length: Option<Duration>,
 }
 
-/// What was seen at the beginning.
-struct Base {
+/// What was seen at the beginning, or at the end.
+struct Look {
     at: Instant,
     cpu: Option<CpuSample>,
+    threads: Option<ThreadSample>,
     busy: Busy,
     /// Requests of the window that were started before; none where the opening lay behind it.
     started: Option<u64>,
@@ -74,6 +71,7 @@ impl Window<'_> {
         };
         let (base, trouble) = self.watch(fleet, &running, seconds);
         let end = self.look(fleet, None);
+        let processors = fleet.processors(self.server).map(|processors| processors.len());
         let outcome = match running.finish() {
             Ok(outcome) => outcome,
             Err(error) => {
@@ -82,11 +80,11 @@ impl Window<'_> {
             }
         };
         for second in &outcome.seconds {
-            seconds((second.at + second.length).as_secs_f64(), values(second));
+            seconds((second.at + second.length).as_secs_f64(), figures::of_second(second));
         }
         let trouble = trouble.or_else(|| self.suspect(&outcome).then(|| fleet.gone_soon(self.site)).flatten());
-        let trouble = trouble.or_else(|| self.nothing_good(&outcome));
-        let mut run = self.figures(&outcome, &base, &end);
+        let trouble = trouble.or_else(|| self.nothing_good(&outcome)).or_else(|| self.gave_up(&outcome));
+        let mut run = self.figures(&outcome, [&base, &end], processors);
         run.trouble = run.trouble.or(trouble);
         run
     }
@@ -102,6 +100,14 @@ impl Window<'_> {
         let (load, server) = (&self.load.identity, &self.server.identity);
         let message = format!("the load `{}` on `{}` got no good answer: {}", load.id, server.id, kinds.join(", "));
         Some(failure(Code::LoadFailed, load.origin, message).into())
+    }
+
+    /// A count of which the rest was given up is not what was asked for.
+    fn gave_up(&self, outcome: &Outcome) -> Option<Trouble> {
+        let (load, server) = (&self.load.identity, &self.server.identity);
+        let silence = crate::units::show::span(self.load.timeout.as_secs_f64() * 2.0);
+        let message = format!("the load `{}` on `{}` was given up: no answer came for {silence}", load.id, server.id);
+        (outcome.ending == Ending::Silent).then(|| failure(Code::LoadFailed, load.origin, message).into())
     }
 
     /// Whether connections broke, as they do when a server ends.
@@ -155,7 +161,7 @@ impl Window<'_> {
     }
 
     /// Waits for the end of the load; stops it when a server exits, a signal comes, or the log cannot be written.
-    fn watch(&self, fleet: &mut Fleet, running: &Running, seconds: &mut Seconds<'_>) -> (Base, Option<Trouble>) {
+    fn watch(&self, fleet: &mut Fleet, running: &Running, seconds: &mut Seconds<'_>) -> (Look, Option<Trouble>) {
         let interrupt = &self.site.options.interrupt;
         let mut base = self.look(fleet, None);
         let mut tick = Tick { at: base.at, due: base.at, cpu: base.cpu, progress: running.progress() };
@@ -187,10 +193,11 @@ impl Window<'_> {
         }
     }
 
-    fn look(&self, fleet: &mut Fleet, started: Option<u64>) -> Base {
+    fn look(&self, fleet: &mut Fleet, started: Option<u64>) -> Look {
         let at = Instant::now();
         let cpu = fleet.cpu(self.server);
-        Base { at, cpu, busy: Busy::now(), started }
+        let threads = fleet.threads(self.server);
+        Look { at, cpu, threads, busy: Busy::now(), started }
     }
 
     fn tick(&self, fleet: &mut Fleet, last: &Tick, progress: Progress) -> (Tick, Metrics) {
@@ -208,127 +215,5 @@ impl Window<'_> {
             values.insert("cpu.cores".to_owned(), used.total.as_secs_f64() / time);
         }
         (Tick { at, due: last.due + SECOND, cpu, progress }, values)
-    }
-
-    fn figures(&self, outcome: &Outcome, base: &Base, end: &Base) -> Run {
-        let mut run = Run::default();
-        let elapsed = outcome.elapsed.as_secs_f64();
-        let mut put = |name: &str, value: Option<f64>| {
-            run.metrics.extend(value.filter(|value| value.is_finite()).map(|value| (name.to_owned(), value)));
-        };
-        put("throughput", (elapsed > 0.0).then(|| outcome.throughput()));
-        put("transfer", (elapsed > 0.0).then(|| outcome.transfer()));
-        for (name, value) in latencies(&outcome.latency) {
-            put(name, value);
-        }
-        put("connect.p50", outcome.connect.quantile(0.5).map(seconds_of));
-        put("connect.max", outcome.connect.max().map(seconds_of));
-        put("requests", Some(bytes(outcome.counts.started)));
-        for kind in Kind::ALL {
-            put(&format!("errors.{}", kind.name()), Some(bytes(outcome.counts.of(kind))));
-        }
-        put("errors.total", Some(bytes(outcome.counts.errors())));
-        put("in_flight", Some(bytes(outcome.counts.in_flight)));
-        put("reconnects", Some(bytes(outcome.reconnects)));
-        put("elapsed", Some(elapsed));
-        let share = (elapsed > 0.0).then(|| outcome.generator_share());
-        put("generator.cpu", share);
-        let time = end.at.saturating_duration_since(base.at).as_secs_f64();
-        let used = end.cpu.zip(base.cpu).and_then(|(now, then)| now.since(&then));
-        let cores = used.filter(|_| time > 0.0).map(|used| used.total.as_secs_f64() / time);
-        if let Some(used) = used {
-            let counts = &outcome.counts;
-            let ended = counts.started.saturating_sub(counts.in_flight);
-            // A window so short that its beginning was not seen: the opening's requests are in what was used.
-            let answered = base.started.map_or(ended + outcome.opening.started, |before| ended.saturating_sub(before));
-            put("cpu.user", Some(used.user.as_secs_f64()));
-            put("cpu.system", Some(used.system.as_secs_f64()));
-            put("cpu.cores", cores);
-            put("cpu.per_request", (answered > 0).then(|| used.total.as_secs_f64() / bytes(answered)));
-        }
-        let own = cores.unwrap_or(0.0) + share.unwrap_or(0.0);
-        run.metrics.extend(base.busy.since(own));
-        self.histograms(&mut run, outcome);
-        run.bad_answers = outcome.kept.iter().map(bad_answer).collect();
-        run.in_flight_ages = outcome.in_flight.iter().map(Duration::as_secs_f64).collect();
-        run.in_flight_ages.sort_by(|left, right| right.total_cmp(left));
-        run.in_flight_ages.truncate(AGES);
-        run.notes = self.notes(outcome, share);
-        run
-    }
-
-    fn histograms(&self, run: &mut Run, outcome: &Outcome) {
-        for (stem, latency) in [("latency", &outcome.latency), ("connect", &outcome.connect)] {
-            match latency.to_v2_deflate_base64() {
-                Ok(_) if latency.count() == 0 => {}
-                Ok(text) => drop(run.histograms.insert(stem.to_owned(), text)),
-                Err(error) => run.trouble = Some(self.failed(&error)),
-            }
-        }
-    }
-
-    fn notes(&self, outcome: &Outcome, share: Option<f64>) -> Vec<Note> {
-        let mut notes = Vec::new();
-        // How busy it was stands in `generator.cpu`; the same words for every run are told once.
-        if share.is_some_and(|share| share >= BOUND) {
-            let text = format!(
-                "the generator was busy {:.0} % of the time or more: it may be what limits these figures",
-                BOUND * 100.0
-            );
-            notes.push(Note::new("generator-bound", text));
-        }
-        let connections = bytes(self.load.connections);
-        let concurrency = outcome.concurrency().filter(|_| outcome.counts.errors() == 0 && self.load.keep_alive);
-        if let Some(concurrency) = concurrency.filter(|found| (found / connections - 1.0).abs() > LITTLE) {
-            let text =
-                format!("throughput times mean latency is {concurrency:.1}, but there were {connections} connections");
-            notes.push(Note::new("littles-law", text));
-        }
-        notes
-    }
-}
-
-fn latencies(latency: &Latency) -> [(&'static str, Option<f64>); 10] {
-    let at = |q: f64| latency.quantile(q).map(seconds_of);
-    [
-        ("latency.min", latency.min().map(seconds_of)),
-        ("latency.p50", at(0.5)),
-        ("latency.p75", at(0.75)),
-        ("latency.p90", at(0.9)),
-        ("latency.p95", at(0.95)),
-        ("latency.p99", at(0.99)),
-        ("latency.p999", at(0.999)),
-        ("latency.max", latency.max().map(seconds_of)),
-        ("latency.mean", latency.mean().map(|ns| ns / 1e9)),
-        ("latency.stddev", latency.stddev().map(|ns| ns / 1e9)),
-    ]
-}
-
-/// Nanoseconds in seconds.
-fn seconds_of(ns: u64) -> f64 {
-    bytes(ns) / 1e9
-}
-
-/// What the generator tells of a second, once its window is over.
-fn values(second: &load::Second) -> Metrics {
-    let length = second.length.as_secs_f64();
-    let figures = [
-        ("throughput", (length > 0.0).then(|| bytes(second.ok) / length)),
-        ("latency.p50", second.p50.map(seconds_of)),
-        ("latency.p99", second.p99.map(seconds_of)),
-        ("latency.max", second.max.map(seconds_of)),
-    ];
-    figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
-}
-
-fn bad_answer(kept: &Kept) -> BadAnswer {
-    let text =
-        if kept.body.is_empty() { kept.reason.clone() } else { String::from_utf8_lossy(&kept.body).into_owned() };
-    BadAnswer {
-        kind: kept.kind.name().to_owned(),
-        at: kept.at.as_secs_f64(),
-        status: kept.status,
-        headers: kept.headers.clone(),
-        text,
     }
 }

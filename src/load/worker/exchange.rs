@@ -15,6 +15,9 @@ use crate::load::engine::{Broken, Engine};
 use crate::load::fault::Fault;
 use crate::load::schedule::{NEVER, Origin, Sample};
 
+/// How many requests that are due are begun, or ended, before sockets are looked at again.
+const AT_ONCE: usize = 256;
+
 /// How many full reads in a row a connection gets before others have their turn.
 const READS: usize = 16;
 
@@ -52,7 +55,8 @@ impl<E: Engine> Worker<'_, E> {
 
     /// Begins the requests of an open loop that are due, as long as connections are free; ends those that are over.
     pub(super) fn dispatch(&mut self) -> Result<(), Error> {
-        while let Some(due) = self.schedule.next_due() {
+        for _ in 0..AT_ONCE {
+            let Some(due) = self.schedule.next_due() else { break };
             let now = self.task.clock.now();
             if due > now || now >= self.schedule.until {
                 break;

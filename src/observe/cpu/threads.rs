@@ -17,50 +17,66 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 use super::super::read_of;
 use super::{Ticks, duration};
 
-/// CPU time that each thread of a tree has used since it began. Only differences mean something.
+/// ThreadTimes that each thread of a tree has had since it began. Only differences mean something.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThreadSample {
     /// By thread id, which is unique over all processes.
-    threads: HashMap<u32, Duration>,
+    threads: HashMap<u32, ThreadTimes>,
+}
+
+/// What a thread had between two samples, or since it began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadTimes {
+    /// Time on a processor.
+    pub ran: Duration,
+    /// The same and the time that it waited for one although it could have run: a thread that was runnable all the time
+    /// had nothing to spare, however little it was given.
+    pub runnable: Duration,
 }
 
 impl ThreadSample {
-    /// Reads the time of every thread of these processes. Those that are gone are not there; none when all are.
+    /// Reads the times of every thread of these processes. Those that are gone are not there; none when all are.
     #[must_use]
     pub fn of_tree(pids: &[u32]) -> Option<ThreadSample> {
         let tids = |pid: u32| {
             let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
             entries.filter_map(move |entry| Some((pid, entry.file_name().to_str()?.parse().ok()?)))
         };
-        let times = pids.iter().flat_map(|&pid| tids(pid)).filter_map(|(pid, tid)| Some((tid, time_of(pid, tid)?)));
-        let threads: HashMap<u32, Duration> = times.collect();
+        let times = pids.iter().flat_map(|&pid| tids(pid)).filter_map(|(pid, tid)| Some((tid, times_of(pid, tid)?)));
+        let threads: HashMap<u32, ThreadTimes> = times.collect();
         (!threads.is_empty()).then_some(ThreadSample { threads })
     }
 
-    /// The time that the busiest thread used since an earlier sample of the same tree. A thread that is new since then
-    /// counts from nothing; one that has ended meanwhile is not seen.
+    /// The longest of each time that a thread had since an earlier sample of the same tree. A thread that is new since
+    /// then counts from nothing; one that has ended meanwhile is not seen.
     #[must_use]
-    pub fn since(&self, earlier: &ThreadSample) -> Duration {
-        let spent = |(tid, now): (&u32, &Duration)| {
+    pub fn since(&self, earlier: &ThreadSample) -> ThreadTimes {
+        let mut longest = ThreadTimes::default();
+        for (tid, now) in &self.threads {
+            let then = earlier.threads.get(tid).copied().unwrap_or_default();
             // Less than before: the id of a thread that ended was given to a new one.
-            earlier.threads.get(tid).and_then(|then| now.checked_sub(*then)).unwrap_or(*now)
-        };
-        self.threads.iter().map(spent).max().unwrap_or_default()
+            let then = if then.ran > now.ran { ThreadTimes::default() } else { then };
+            longest.ran = longest.ran.max(now.ran - then.ran);
+            longest.runnable = longest.runnable.max(now.runnable.saturating_sub(then.runnable));
+        }
+        longest
     }
 }
 
-fn time_of(pid: u32, tid: u32) -> Option<Duration> {
-    let exact = read_of(pid, &format!("task/{tid}/schedstat")).ok().flatten().and_then(|text| run_time(&text));
+fn times_of(pid: u32, tid: u32) -> Option<ThreadTimes> {
+    let exact = read_of(pid, &format!("task/{tid}/schedstat")).ok().flatten().and_then(|text| counted(&text));
     exact.or_else(|| {
         let Ticks { user, system, .. } = Ticks::read(&read_of(pid, &format!("task/{tid}/stat")).ok()??)?;
-        Some(duration(user + system))
+        let ran = duration(user + system);
+        Some(ThreadTimes { ran, runnable: ran })
     })
 }
 
-/// The time on a processor, where the kernel counts it.
-fn run_time(schedstat: &str) -> Option<Duration> {
-    let nanoseconds = schedstat.split_whitespace().next()?.parse().ok()?;
-    (nanoseconds > 0).then_some(Duration::from_nanos(nanoseconds))
+/// The times on a processor and waiting for one, where the kernel counts them.
+fn counted(schedstat: &str) -> Option<ThreadTimes> {
+    let mut numbers = schedstat.split_whitespace().map_while(|number| number.parse().ok().map(Duration::from_nanos));
+    let (ran, waited) = (numbers.next()?, numbers.next()?);
+    (!ran.is_zero()).then_some(ThreadTimes { ran, runnable: ran + waited })
 }
 
 /// The processors that a process may use, ascending: what binds it (affinity and cpuset), not what a control group's quota
@@ -76,25 +92,34 @@ pub fn processors(pid: u32) -> Option<Vec<usize>> {
 mod tests {
     use super::*;
 
-    fn sample(threads: &[(u32, u64)]) -> ThreadSample {
-        ThreadSample { threads: threads.iter().map(|&(tid, ms)| (tid, Duration::from_millis(ms))).collect() }
+    fn sample(threads: &[(u32, u64, u64)]) -> ThreadSample {
+        let times = |ran, waited| ThreadTimes { ran: ms(ran), runnable: ms(ran + waited) };
+        ThreadSample { threads: threads.iter().map(|&(tid, ran, waited)| (tid, times(ran, waited))).collect() }
+    }
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
     }
 
     #[test]
     fn the_busiest_is_the_one_that_used_most_since_then() {
-        let then = sample(&[(1, 9000), (2, 100), (3, 50)]);
-        assert_eq!(sample(&[(1, 9010), (2, 400), (3, 60)]).since(&then), Duration::from_millis(300));
+        let then = sample(&[(1, 9000, 5), (2, 100, 0), (3, 50, 0)]);
+        let times = |ran, runnable| ThreadTimes { ran: ms(ran), runnable: ms(runnable) };
+        assert_eq!(sample(&[(1, 9010, 5), (2, 400, 0), (3, 60, 0)]).since(&then), times(300, 300));
+        // Another thread ran less, and waited longer for a processor.
+        assert_eq!(sample(&[(1, 9200, 505), (2, 400, 0)]).since(&then), times(300, 700));
         // A new one counts from nothing, as does one that was given the id of one that ended.
-        assert_eq!(sample(&[(1, 9010), (4, 20)]).since(&then), Duration::from_millis(20));
-        assert_eq!(sample(&[(1, 40), (2, 110)]).since(&then), Duration::from_millis(40));
-        assert_eq!(then.since(&then), Duration::ZERO);
+        assert_eq!(sample(&[(1, 9010, 5), (4, 20, 1)]).since(&then), times(20, 21));
+        assert_eq!(sample(&[(1, 40, 2), (2, 110, 0)]).since(&then), times(40, 42));
+        assert_eq!(then.since(&then), ThreadTimes::default());
     }
 
     #[test]
     fn a_kernel_that_does_not_count_is_no_idle_thread() {
         // As in Documentation/scheduler/sched-stats.rst: time on the CPU, time waiting for one, timeslices.
-        assert_eq!(run_time("1500000 200 3\n"), Some(Duration::from_micros(1500)));
-        assert_eq!(run_time("0 0 0\n"), None);
-        assert_eq!(run_time(""), None);
+        let (ran, runnable) = (Duration::from_micros(1500), Duration::from_micros(1700));
+        assert_eq!(counted("1500000 200000 3\n"), Some(ThreadTimes { ran, runnable }));
+        assert_eq!(counted("0 0 0\n"), None);
+        assert_eq!(counted(""), None);
     }
 }

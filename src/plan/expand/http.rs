@@ -13,6 +13,11 @@ use crate::scenario::{self, EntryName, Field, KeyKind};
 const CHUNK: u64 = 16 << 10;
 /// The longest body of a request, in bytes.
 const MAX_BODY: u64 = 100 << 20;
+/// What the generator can do: connections of a load, requests under way on each, the timeout, and requests a second.
+const MAX_CONNECTIONS: u64 = 65_535;
+const MAX_PIPELINE: u64 = 1024;
+const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
+const MAX_RATE: f64 = 1e9;
 
 impl Expander<'_> {
     pub(super) fn probes(&mut self) -> Vec<Probe> {
@@ -180,7 +185,7 @@ impl Expander<'_> {
             let positive = |field: Option<&Field<scenario::Positive>>, reach: &mut Reach<'_>| {
                 reach.opt(field).map_or(1, scenario::Whole::number)
             };
-            let later = ["rate", "requests", "pipeline", "protocol", "threads", "cpus"];
+            let later = ["protocol"];
             let load = Load {
                 requests,
                 connections: positive(body.connections.as_ref(), &mut reach),
@@ -195,8 +200,16 @@ impl Expander<'_> {
                 places: later.into_iter().filter_map(|key| Some((key, Origin(body.given.at(key)?)))).collect(),
                 identity: self.identity(instance, &entry.name, &body.expand),
             };
-            if rate.is_some_and(|rate| rate <= 0.0) {
-                self.invalid(body.given.at("rate").unwrap_or(entry.name.span), "a rate is above 0");
+            let bounds = [
+                ("connections", load.connections > MAX_CONNECTIONS, "a load has at most 65,535 connections"),
+                ("pipeline", load.pipeline > MAX_PIPELINE, "at most 1,024 requests are under way on a connection"),
+                ("timeout", load.timeout > MAX_TIMEOUT, "a timeout is at most an hour"),
+                ("rate", rate.is_some_and(|rate| rate <= 0.0 || rate > MAX_RATE), "a rate is above 0, and at most 1e9"),
+            ];
+            for (key, broken, rule) in bounds {
+                if broken {
+                    self.invalid(body.given.at(key).unwrap_or(entry.name.span), rule);
+                }
             }
             if let (false, Some(span)) = (load.keep_alive || load.pipeline == 1, body.given.at("pipeline")) {
                 self.conflict(span, "`pipeline` needs connections that are kept: keep_alive = true");

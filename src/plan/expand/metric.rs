@@ -8,7 +8,7 @@ use super::Expander;
 use super::measure::{Pair, Shape};
 use super::scope::Known;
 use crate::diagnostic::{Code, Diagnostic, Span, Spanned};
-use crate::event::metric::{BUILTIN, Metric, Of};
+use crate::event::metric::{BUILTIN, Metric, Of, of_each_request};
 use crate::expr::Kind;
 use crate::plan::{Axes, Capture, Derive, Formula, Group, Order, Origin, Plan, Require, Until};
 use crate::scenario::{self, Measure};
@@ -38,7 +38,7 @@ impl Expander<'_> {
         let load =
             pair.driver.filter(|_| shape == Shape::ServersByLoad).and_then(|driver| self.load_of(plan, &driver.id));
         for request in load.into_iter().flat_map(|load| &load.requests).filter_map(|request| request.name.as_ref()) {
-            for builtin in BUILTIN.iter().filter(|builtin| builtin.of == Of::LoadRun) {
+            for builtin in BUILTIN.iter().filter(|builtin| of_each_request(builtin.name)) {
                 let name = format!("{}[{request}]", builtin.name);
                 self.metrics.entry(name.clone()).or_insert_with(|| builtin.metric());
                 names.insert(name);

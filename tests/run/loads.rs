@@ -1,0 +1,129 @@
+//! Loads of every kind in a whole run: what they send, what becomes of it, and what is said of the generator.
+
+use std::time::Duration;
+
+use super::{Ran, Stage};
+
+/// Runs a load with these lines on servers with those.
+fn under(servers: &str, load: &str) -> Ran {
+    let ran = Stage::new().run(&format!(
+        "{servers}\n[loads.l]\n{load}\n[measures.m]\nservers = [\"*\"]\nload = \"l\"\nwarmup = 0\nstarts = 1\n"
+    ));
+    ran.well();
+    ran
+}
+
+/// The codes of a run's warnings.
+fn codes(ran: &Ran) -> Vec<&str> {
+    ran.warnings().iter().map(|warning| warning.code.as_str()).collect()
+}
+
+#[test]
+fn an_open_loop_of_a_mix_has_figures_for_each_request() {
+    let ran = under(
+        "[servers.a]\nbuiltin = {}\n[servers.b]\nbuiltin = {}",
+        r#"
+        rate = 400
+        duration = "500ms"
+        connections = 4
+        threads = 2
+        requests = [
+            { name = "get", path = "/json", weight = 3, expect = { bytes = 29 } },
+            { name = "none", path = "/status/204", expect = { status = [204] } },
+            { name = "bad", path = "/status/404" },
+        ]
+        "#,
+    );
+    let runs = ran.runs();
+    let [a, b] = runs.as_slice() else { panic!("{runs:?}") };
+    for run in [a, b] {
+        let metric = |name: &str| run.metrics[name];
+        // 400 a second for half a second.
+        assert_eq!((metric("requests") + metric("generator.backlog"), metric("elapsed")), (200.0, 0.5));
+        let of = |metric: &str| ["get", "none", "bad"].map(|name| run.metrics[&format!("{metric}[{name}]")]);
+        assert_eq!(of("requests").iter().sum::<f64>(), metric("requests"));
+        assert_eq!(
+            (of("errors.status")[..2].iter().sum::<f64>(), of("errors.status")[2]),
+            (0.0, metric("errors.total"))
+        );
+        assert!(of("requests")[0] > of("requests")[1] && metric("latency.max[get]") > 0.0);
+        assert!(run.histograms.contains_key("latency[get]") && run.histograms.contains_key("generator.lateness"));
+        assert!(metric("generator.sent") > 0.9 && metric("generator.lateness.p50") < 0.1);
+        assert_eq!(metric("generator.threads"), 2.0);
+        assert!(!run.metrics.contains_key("latency.p50[bad]") && !run.metrics.contains_key("generator.cpu[get]"));
+    }
+    // Drawn from one seed: both servers were asked for the same.
+    let started =
+        |run: &bakeoff::event::RunEnded| ["get", "none", "bad"].map(|name| run.metrics[&format!("requests[{name}]")]);
+    if a.metrics["generator.backlog"] + b.metrics["generator.backlog"] == 0.0 {
+        assert_eq!(started(a), started(b));
+    }
+}
+
+#[test]
+fn a_rate_that_the_server_cannot_meet_is_its_saturation() {
+    let ran = under(
+        "[servers.slow]\nbuiltin = { delay = \"20ms\" }",
+        "rate = 500\nduration = \"1s\"\nconnections = 2\nrequest = \"GET /json\"",
+    );
+    let runs = ran.runs();
+    let metrics = &runs[0].metrics;
+    // Two connections can carry 100 a second.
+    assert!(metrics["throughput"] <= 100.0 && metrics["throughput"] > 20.0, "{metrics:?}");
+    assert!(metrics["generator.sent"] < 0.3 && metrics["generator.backlog"] >= 350.0, "{metrics:?}");
+    // The later a request was due, the longer it waited: up to about the whole window.
+    assert!(metrics["latency.max"] > 0.5, "{metrics:?}");
+    let codes = codes(&ran);
+    assert!(codes.contains(&"saturated") && !codes.contains(&"generator-bound"), "{codes:?}");
+}
+
+#[test]
+fn pipelined_requests_go_out_together() {
+    let ran = under(
+        "[servers.slow]\nbuiltin = { delay = \"5ms\" }",
+        "duration = \"1s\"\nconnections = 2\npipeline = 8\nrequest = \"GET /json\"",
+    );
+    let runs = ran.runs();
+    let metrics = &runs[0].metrics;
+    assert_eq!(metrics["errors.total"], 0.0);
+    // Eight are under way on each of two connections.
+    let concurrency = metrics["throughput"] * metrics["latency.mean"];
+    assert!((14.0..=16.5).contains(&concurrency), "{metrics:?}");
+}
+
+#[test]
+fn processors_that_were_divided_are_not_shared() {
+    let load = "count = 100\nrequest = \"GET /json\"\n";
+    let server = "[servers.s]\nbuiltin = {}\n";
+    assert!(codes(&under(server, load)).contains(&"shared-cores"));
+    if std::thread::available_parallelism().unwrap().get() > 1 {
+        let (server, load) = (format!("{server}cpus = \"1\""), format!("{load}cpus = \"0\""));
+        assert!(!codes(&under(&server, &load)).contains(&"shared-cores"));
+    }
+}
+
+#[test]
+fn a_count_to_which_no_answer_comes_is_given_up() {
+    let ran = Stage::new().run(
+        r#"
+        [servers.mute]
+        shell = "BAKEOFF __serve {{ port }} 0 & sleep 0.7; kill -STOP $!; wait"
+        stop = { grace = "100ms" }
+        [loads.l]
+        request = "GET /json"
+        count = 1000000000
+        connections = 2
+        timeout = "300ms"
+        [measures.m]
+        servers = ["mute"]
+        load = "l"
+        starts = 1
+        warmup = 0
+        "#,
+    );
+    let failed = ran.failure("load-failed");
+    assert!(failed.message.ends_with("was given up: no answer came for 600 ms"), "{}", failed.message);
+    let run = ran.runs()[0];
+    assert!(run.metrics["requests"] > 2.0 && run.metrics["errors.timeout"] >= 2.0, "{:?}", run.metrics);
+    assert!(ran.took < Duration::from_secs(20));
+}
