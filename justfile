@@ -18,3 +18,7 @@ test:
 
 # All of the above, in the order of the gate.
 ci: fmt lint doc test
+
+# What a request costs the load generator, beside wrk, oha and autocannon where they are installed: `just bench-load --compare`.
+bench-load *arguments:
+    cargo bench --bench load -- {{arguments}}
