@@ -61,7 +61,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 fn main() {
     if std::env::args().nth(1).is_some_and(|word| word == SERVER) {
-        return minimal::run();
+        return minimal::run(0);
     }
     let settings = Settings::parse();
     let all = !(settings.compare || settings.open || settings.scale);

@@ -26,4 +26,5 @@ pub mod run;
 pub mod scenario;
 pub mod serve;
 pub mod stats;
+pub mod trust;
 pub mod units;

@@ -40,10 +40,17 @@ pub use series::Second;
 pub use tally::{Counts, Kept};
 pub use target::{Address, Target};
 
+use crate::trust::server_name;
 use engine::epoll::Epoll;
+use engine::tls::Tls;
+use engine::uring::Uring;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use worker::Worker;
 
 /// Why a load could not be started, or has no outcome.
 #[derive(Debug, thiserror::Error)]
@@ -56,9 +63,9 @@ pub enum Error {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// The URL asks for TLS.
-    #[error("not yet: https")]
-    Https,
+    /// It is not known which certificates to believe.
+    #[error(transparent)]
+    Trust(#[from] crate::trust::Error),
     /// An option, or a part of the request, cannot be.
     #[error("{what} {why}")]
     Invalid {
@@ -92,6 +99,9 @@ pub enum Error {
     /// The system, or this process, has no file left.
     #[error("no file is left for another connection")]
     Files,
+    /// `io_uring` was asked for, and is not to be had.
+    #[error("io_uring is not permitted here: {0}")]
+    Uring(io::Error),
     /// Not one connection of the opening got an answer.
     #[error("no connection got an answer from {address}: {why}")]
     Unanswered {
@@ -131,9 +141,10 @@ impl Error {
     /// A stable word for results: `generator-…` where the generator, not the server, is at fault.
     pub fn reason(&self) -> &'static str {
         match self {
-            Self::Url { .. } | Self::Https | Self::Invalid { .. } => "load-invalid",
+            Self::Url { .. } | Self::Trust(_) | Self::Invalid { .. } => "load-invalid",
             Self::Resolve { .. } => "load-unresolved",
             Self::Ports { .. } => "generator-ports",
+            Self::Uring(_) => "generator-engine",
             Self::Descriptors { .. } | Self::Files => "generator-descriptors",
             Self::Unanswered { .. } => "load-unanswered",
             Self::Stopped => "load-stopped",
@@ -158,9 +169,56 @@ pub fn start(options: Options) -> Result<Running, Error> {
     let mix = mix::Mix::new(&options)?;
     let address = options.target.resolve(options.timeout)?;
     let files = files::OpenFiles::allow(options.connections)?;
-    Running::spawn(task::Task::new(options, mix, address)?, files, |task, thread| {
+    let secured = options.target.is_tls().then(|| Secured::new(&options)).transpose()?;
+    let uring = wants_uring(options.engine)?;
+    Running::spawn(task::Task::new(options, mix, address)?, files, move |task, thread| {
         generator::settle_down(&task.cpus_of(thread))?;
-        let epoll = Epoll::new(task.address.clone(), task.connections_of(thread), task.stopping.as_fd())?;
-        worker::Worker::new(task, thread, epoll).run()
+        let (address, connections) = (task.address.clone(), task.connections_of(thread));
+        if uring {
+            let engine = Uring::new(address, connections, task.stopping.as_fd())?;
+            work(task, thread, engine, secured.as_ref())
+        } else {
+            let engine = Epoll::new(address, connections, task.stopping.as_fd())?;
+            work(task, thread, engine, secured.as_ref())
+        }
     })
+}
+
+/// Whether io_uring is to be used: where it is asked for, and where the choice is free and the kernel permits it.
+fn wants_uring(engine: Engine) -> Result<bool, Error> {
+    match engine {
+        Engine::Epoll => Ok(false),
+        Engine::Auto => Ok(Uring::permitted().is_ok()),
+        Engine::IoUring => Uring::permitted().map(|()| true).map_err(Error::Uring),
+    }
+}
+
+/// Does a thread's work with an engine, over TLS where that is asked for.
+fn work(
+    task: &task::Task,
+    thread: usize,
+    engine: impl engine::Engine,
+    secured: Option<&Secured>,
+) -> Result<worker::Share, Error> {
+    match secured {
+        None => Worker::new(task, thread, engine).run(),
+        Some(Secured { config, name }) => {
+            let connections = task.connections_of(thread);
+            Worker::new(task, thread, Tls::new(engine, connections, Arc::clone(config), name.clone())).run()
+        }
+    }
+}
+
+/// What TLS connections to a target are made with.
+#[derive(Clone)]
+struct Secured {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+impl Secured {
+    fn new(options: &Options) -> Result<Self, Error> {
+        let config = options.trust.config(&[b"http/1.1"])?;
+        Ok(Self { config, name: server_name(options.target.host())? })
+    }
 }

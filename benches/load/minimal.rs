@@ -20,12 +20,12 @@ const END: &[u8] = b"\r\n\r\n";
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
 
-/// Serves on a free port, which it tells on stdout, until its parent ends.
-pub(crate) fn run() {
+/// Serves on a port, which it tells on stdout, until its parent ends; 0 is a free one.
+pub(crate) fn run(port: u16) {
     set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     sockopt::set_socket_reuseaddr(&socket, true).unwrap();
-    rustix::net::bind(&socket, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+    rustix::net::bind(&socket, &SocketAddr::from((Ipv4Addr::LOCALHOST, port))).unwrap();
     rustix::net::listen(&socket, BACKLOG).unwrap();
     let listener = TcpListener::from(socket);
     let mut out = std::io::stdout();

@@ -5,6 +5,8 @@
 //! module beside `epoll` and name it in [`super::options::Engine`].
 
 pub(super) mod epoll;
+pub(super) mod tls;
+pub(super) mod uring;
 
 use super::Error;
 use rustix::io::Errno;
@@ -21,12 +23,15 @@ pub(super) enum Broken {
     System(Errno),
     /// The connection was made to itself: nothing listens, and the kernel chose the server's port for the client.
     Itself,
+    /// TLS failed, for this reason.
+    Tls(String),
 }
 
 impl fmt::Display for Broken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::System(errno) => std::io::Error::from(*errno).fmt(formatter),
+            Self::Tls(why) => formatter.write_str(why),
             Self::Itself => formatter.write_str("nothing listens there"),
         }
     }
@@ -70,14 +75,15 @@ pub(super) trait Engine {
     fn wait(&mut self, longest: Option<u64>, ready: &mut Vec<Ready>) -> Result<(), Error>;
 }
 
-/// A nonblocking socket for a connection to `address`.
-fn socket(address: &Address) -> Result<OwnedFd, Error> {
+/// A socket for a connection to `address`.
+fn socket(address: &Address, nonblocking: bool) -> Result<OwnedFd, Error> {
     let family = match address {
         Address::Tcp(address) if address.is_ipv4() => AddressFamily::INET,
         Address::Tcp(_) => AddressFamily::INET6,
         Address::Unix(_) => AddressFamily::UNIX,
     };
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let waiting = if nonblocking { SocketFlags::NONBLOCK } else { SocketFlags::empty() };
+    let flags = waiting | SocketFlags::CLOEXEC;
     let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None).map_err(|errno| match errno {
         Errno::MFILE | Errno::NFILE => Error::Files,
         _ => Error::system("opening a socket")(errno),

@@ -12,7 +12,9 @@ use std::time::Duration;
 pub struct Thread {
     /// Its CPU time.
     pub cpu: Duration,
-    /// How much of it went by waiting for the next request without sleeping.
+    /// How long it waited for a processor although it could have run; zero where the kernel does not count it.
+    pub waited: Duration,
+    /// How much CPU time went by waiting for the next request without sleeping.
     pub spun: Duration,
     /// How long its window was.
     pub elapsed: Duration,
@@ -26,13 +28,14 @@ impl Thread {
         let cpu = clock_gettime(ClockId::ThreadCPUTime);
         let cpu = Duration::try_from(cpu).unwrap_or_default();
         let zero = Duration::ZERO;
-        Ok(Self { cpu, spun: zero, elapsed: zero, involuntary_switches: involuntary_switches()? })
+        Ok(Self { cpu, waited: waited(), spun: zero, elapsed: zero, involuntary_switches: involuntary_switches()? })
     }
 
     /// What was used since `before`.
     pub(super) fn since(self, before: Self) -> Self {
         Self {
             cpu: self.cpu.saturating_sub(before.cpu),
+            waited: self.waited.saturating_sub(before.waited),
             involuntary_switches: self.involuntary_switches.saturating_sub(before.involuntary_switches),
             ..self
         }
@@ -40,8 +43,17 @@ impl Thread {
 
     /// The share of a core that it needed, 0 to 1: waiting without sleeping is not counted.
     pub fn share(&self) -> f64 {
+        self.of_window(self.cpu.saturating_sub(self.spun))
+    }
+
+    /// The share of its window in which it had something to do, whether or not it was given a processor for it, 0 to 1.
+    pub fn occupied(&self) -> f64 {
+        self.of_window((self.cpu + self.waited).saturating_sub(self.spun))
+    }
+
+    fn of_window(&self, time: Duration) -> f64 {
         let elapsed = self.elapsed.as_secs_f64();
-        if elapsed > 0.0 { self.cpu.saturating_sub(self.spun).as_secs_f64() / elapsed } else { 0.0 }
+        if elapsed > 0.0 { time.as_secs_f64() / elapsed } else { 0.0 }
     }
 }
 
@@ -60,6 +72,13 @@ pub(super) fn can_spin(threads: usize) -> bool {
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
     let online = online.and_then(|text| parse_cpus(text.trim()).ok()).map(|cpus| cpus.len());
     threads < online.or_else(|| std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1)
+}
+
+/// How long the calling thread has waited for a processor: the second number of its schedstat, in ns.
+fn waited() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().nth(1).and_then(|number| number.parse().ok());
+    nanos.map(Duration::from_nanos).unwrap_or_default()
 }
 
 /// The involuntary context switches of the calling thread.

@@ -40,7 +40,17 @@ impl Latency {
         self.squares += u128::from(ns) * u128::from(ns);
     }
 
-    /// Adds all that another holds.
+    /// One that is to absorb others.
+    pub(super) fn none() -> Self {
+        Self::new(1)
+    }
+
+    /// Takes over all that another holds: as it is where nothing is held yet.
+    pub(super) fn absorb(&mut self, other: Self) {
+        if self.count() == 0 { *self = other } else { self.add(&other) }
+    }
+
+    /// Adds all that another holds, whose quantiles are to be as exact.
     pub(super) fn add(&mut self, other: &Self) {
         // Only a histogram of a wider range could refuse; all reach equally far.
         let _ = self.histogram.add(&other.histogram);

@@ -1,8 +1,8 @@
 //! What limited a window: in come its outcome and what is known of the server's CPU, out comes whose figures these are.
 //!
 //! A generator that was the bottleneck makes a slow server of a fast one. It is told by its own threads' clocks, by what
-//! it left unsent while connections were free, and by whether the server had CPU to spare. To add a sign, add it to
-//! [`Limit`] with its evidence in words.
+//! it left unsent while connections were free, and by whether the server had CPU to spare. A thread that waits for a
+//! processor is as busy as one that runs, on either side. To add a sign, add it to [`Limit`] with its evidence in words.
 
 use super::Outcome;
 use std::fmt;
@@ -39,7 +39,7 @@ impl ServerCpu {
 pub enum Limit {
     /// A thread of the generator was busy while the server had CPU to spare, as far as that is known.
     Busy {
-        /// The share of a core that the thread needed.
+        /// The share of the window in which the thread ran, or waited for a processor.
         share: f64,
         /// What is known of the server.
         server: Option<ServerCpu>,
@@ -109,7 +109,7 @@ impl Outcome {
     /// connections.
     pub fn limits(&self, concurrency: Option<f64>, server: Option<ServerCpu>) -> Vec<Limit> {
         let mut limits = Vec::new();
-        let share = self.generator_share();
+        let share = self.generator_occupied();
         if share >= BUSY && server.is_none_or(ServerCpu::has_spare) {
             limits.push(Limit::Busy { share, server });
         }

@@ -4,6 +4,7 @@
 
 use super::fault::Fault;
 use super::{Error, Request, Target};
+use crate::trust::Trust;
 use std::time::Duration;
 
 /// The most connections one load may hold: there are no more ports than this.
@@ -38,6 +39,8 @@ pub struct Options {
     pub timeout: Duration,
     /// Whether connections are kept for the next request. Where not, connecting is part of each latency.
     pub keep_alive: bool,
+    /// Which certificates are believed, where the target speaks TLS.
+    pub trust: Trust,
     /// Threads, at most one per connection.
     pub threads: usize,
     /// The processors that the threads are dealt; empty where they may run anywhere.
@@ -63,6 +66,7 @@ impl Options {
             pipeline: 1,
             timeout: Duration::from_secs(10),
             keep_alive: true,
+            trust: Trust::System,
             threads: 1,
             cpus: Vec::new(),
             engine: Engine::Auto,
@@ -150,9 +154,6 @@ impl Options {
         }
         if self.timeout.is_zero() || self.timeout > LONGEST_TIMEOUT {
             return refuse("`timeout`", "must be longer than nothing and at most an hour");
-        }
-        if self.engine == Engine::IoUring {
-            return refuse("`engine`", "cannot be io_uring yet");
         }
         if !(1..=self.connections).contains(&self.threads) {
             return refuse("`threads`", "must be at least 1 and at most one per connection");

@@ -2,7 +2,7 @@
 //!
 //! In come the shares of the threads, out comes one outcome. What the figures say of the generator is in `limits`.
 
-use super::latency::{DIGITS, Latency};
+use super::latency::Latency;
 use super::target::Address;
 use super::task::Task;
 use super::worker::Share;
@@ -107,15 +107,15 @@ impl Outcome {
             ending: Ending::Whole,
             opening: Counts::default(),
             counts: Counts::default(),
-            latency: Latency::new(DIGITS),
+            latency: Latency::none(),
             requests: named(task),
-            connect: Latency::new(DIGITS),
+            connect: Latency::none(),
             reconnects: 0,
             received: 0,
             unasked: 0,
             in_flight: Vec::new(),
             was_free: false,
-            pace: task.rate.map(|rate| Pace { rate, due: 0, backlog: 0, expired: 0, lateness: Latency::new(DIGITS) }),
+            pace: task.rate.map(|rate| Pace { rate, due: 0, backlog: 0, expired: 0, lateness: Latency::none() }),
             seconds: task.series.finish(),
             kept: Vec::new(),
             threads: Vec::with_capacity(shares.len()),
@@ -135,15 +135,14 @@ impl Outcome {
         let Share { opening, window, .. } = share;
         self.opening.add_all(&opening.counts());
         self.counts.add_all(&window.counts());
-        for page in &window.pages {
-            self.latency.add(&page.latency);
+        for (at, page) in window.pages.into_iter().enumerate() {
+            if let Some(named) = self.requests.get_mut(at) {
+                named.counts.add_all(&page.counts);
+                named.latency.absorb(page.latency.clone());
+            }
+            self.latency.absorb(page.latency);
         }
-        for (named, page) in self.requests.iter_mut().zip(&window.pages) {
-            named.counts.add_all(&page.counts);
-            named.latency.add(&page.latency);
-        }
-        self.connect.add(&opening.connect);
-        self.connect.add(&window.connect);
+        self.connect.absorb(share.connect);
         self.reconnects += window.connections;
         self.received += window.received;
         self.unasked += window.unasked;
@@ -156,7 +155,7 @@ impl Outcome {
             pace.due += window.started + share.backlog;
             pace.backlog += share.backlog;
             pace.expired += window.expired;
-            pace.lateness.add(&window.lateness);
+            window.lateness.into_iter().for_each(|lateness| pace.lateness.absorb(lateness));
         }
         self.kept.extend(window.kept);
         self.threads.push(share.thread);
@@ -177,6 +176,12 @@ impl Outcome {
         self.threads.iter().map(Thread::share).fold(0.0, f64::max)
     }
 
+    /// The share of the window in which a thread of the generator had something to do, whether or not it was given a
+    /// processor for it; the greatest of all threads.
+    pub fn generator_occupied(&self) -> f64 {
+        self.threads.iter().map(Thread::occupied).fold(0.0, f64::max)
+    }
+
     /// How many requests were under way on average, by Little's law: throughput times mean latency. A closed loop
     /// whose answers were good has as many as connections, times those that each carries.
     pub fn concurrency(&self) -> Option<f64> {
@@ -186,6 +191,6 @@ impl Outcome {
 
 /// Empty figures for each request of a mix.
 fn named(task: &Task) -> Vec<Named> {
-    let empty = |name: &String| Named { name: name.clone(), counts: Counts::default(), latency: Latency::new(DIGITS) };
+    let empty = |name: &String| Named { name: name.clone(), counts: Counts::default(), latency: Latency::none() };
     task.mix.parts().iter().filter_map(|part| part.name.as_ref()).map(empty).collect()
 }

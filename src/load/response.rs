@@ -8,6 +8,7 @@ mod head;
 use super::chunked::Chunked;
 use super::engine::Broken;
 use super::fault::Fault;
+use memchr::memchr_iter;
 
 /// The longest head, 1xx answers counted each for itself.
 const LONGEST_HEAD: usize = 64 * 1024;
@@ -159,14 +160,16 @@ impl Reader {
 
     /// Where in `input` the empty line ends that ends the head.
     fn head_end(&mut self, input: &[u8]) -> Option<usize> {
-        for (at, byte) in input.iter().enumerate() {
-            match byte {
-                b'\n' if self.blank => return Some(at + 1),
-                b'\n' => self.blank = true,
-                b'\r' => {}
-                _ => self.blank = false,
+        let is_empty = |line: &[u8]| line.iter().all(|&byte| byte == b'\r');
+        let mut at = 0;
+        for end in memchr_iter(b'\n', input) {
+            if self.blank && is_empty(&input[at..end]) {
+                return Some(end + 1);
             }
+            self.blank = true;
+            at = end + 1;
         }
+        self.blank &= is_empty(&input[at..]);
         None
     }
 

@@ -122,10 +122,8 @@ pub(super) struct Tally {
     series: Option<Arc<Series>>,
     /// A page for each part of the mix.
     pub(super) pages: Vec<Page>,
-    /// How late after they were due requests were sent; an open loop's.
-    pub(super) lateness: Latency,
-    /// How long connections took to be made.
-    pub(super) connect: Latency,
+    /// How late after they were due requests were sent, in an open loop.
+    pub(super) lateness: Option<Latency>,
     /// Requests begun, good answers and others, over all pages.
     pub(super) started: u64,
     pub(super) ok: u64,
@@ -148,15 +146,15 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Empty books of a window that begins at `from`.
-    pub(super) fn new(from: u64, parts: usize, series: Option<Arc<Series>>) -> Self {
-        let page = || Page { counts: Counts::default(), latency: Latency::new(DIGITS) };
+    /// Empty books of a window that begins at `from`. `digits` is how exact its latencies are: those of an opening are
+    /// looked at by nobody.
+    pub(super) fn new(from: u64, parts: usize, digits: u8, series: Option<Arc<Series>>) -> Self {
+        let page = || Page { counts: Counts::default(), latency: Latency::new(digits) };
         Self {
             from,
             series,
             pages: std::iter::repeat_with(page).take(parts).collect(),
-            lateness: Latency::new(DIGITS),
-            connect: Latency::new(DIGITS),
+            lateness: None,
             started: 0,
             ok: 0,
             errors: 0,
@@ -179,7 +177,8 @@ impl Tally {
 
     /// A request of an open loop is sent.
     pub(super) fn sent(&mut self, sample: Sample) {
-        self.lateness.record(sample.sent.saturating_sub(sample.due));
+        let lateness = self.lateness.get_or_insert_with(|| Latency::new(DIGITS));
+        lateness.record(sample.sent.saturating_sub(sample.due));
     }
 
     /// A good answer, at `now`, after `latency` ns.
@@ -279,7 +278,7 @@ mod tests {
     #[test]
     fn each_end_falls_into_its_second() {
         let series = Arc::new(Series::new(1));
-        let mut tally = Tally::new(500, 1, Some(Arc::clone(&series)));
+        let mut tally = Tally::new(500, 1, DIGITS, Some(Arc::clone(&series)));
         tally.ok(0, 500, 10);
         tally.ok(0, 500 + SECOND - 1, 30);
         tally.fail(0, 500 + SECOND, &Fault::Timeout, nothing);
@@ -296,7 +295,7 @@ mod tests {
     #[test]
     fn a_window_of_whole_seconds_has_no_row_beyond() {
         let series = Arc::new(Series::new(1));
-        let mut tally = Tally::new(0, 1, Some(Arc::clone(&series)));
+        let mut tally = Tally::new(0, 1, DIGITS, Some(Arc::clone(&series)));
         tally.ok(0, 1, 1);
         tally.close(2 * SECOND);
         assert_eq!(series.finish().len(), 2);
@@ -304,7 +303,7 @@ mod tests {
 
     #[test]
     fn parts_have_pages_of_their_own() {
-        let mut tally = Tally::new(0, 2, None);
+        let mut tally = Tally::new(0, 2, DIGITS, None);
         tally.begin(0);
         tally.begin(1);
         tally.ok(1, 5, 7);
@@ -318,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_one_fault_does_not_hide_another() {
-        let mut tally = Tally::new(0, 1, None);
+        let mut tally = Tally::new(0, 1, DIGITS, None);
         for _ in 0..100 {
             tally.fail(0, 1, &Fault::Closed, nothing);
         }

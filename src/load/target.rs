@@ -14,9 +14,10 @@ use std::time::Duration;
 /// The longest that one of several addresses of a name is tried.
 const TRIAL: Duration = Duration::from_secs(1);
 
-/// A server: `http`, a host and a port, or a socket of the file system in their place.
+/// A server: `http` or `https`, a host and a port, or a socket of the file system in their place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
+    tls: bool,
     host: String,
     port: u16,
     socket: Option<PathBuf>,
@@ -64,16 +65,15 @@ impl Target {
     /// Takes a URL apart into its server and the path (with its query) that is asked for, `/` where there is none.
     ///
     /// # Errors
-    /// [`Error::Https`] for `https`; [`Error::Url`] for another scheme, a user name, a fragment, a host or port that
+    /// [`Error::Url`] for another scheme, a user name, a fragment, a host or port that
     /// cannot be.
     pub fn parse(url: &str) -> Result<(Self, String), Error> {
         let refuse = |why| Error::Url { url: url.to_owned(), why };
-        let (scheme, rest) = url.split_once("://").ok_or_else(|| refuse("it does not begin with `http://`"))?;
-        if scheme.eq_ignore_ascii_case("https") {
-            return Err(Error::Https);
-        }
-        if !scheme.eq_ignore_ascii_case("http") {
-            return Err(refuse("it does not begin with `http://`"));
+        let other = || refuse("it begins neither with `http://` nor with `https://`");
+        let (scheme, rest) = url.split_once("://").ok_or_else(other)?;
+        let tls = scheme.eq_ignore_ascii_case("https");
+        if !tls && !scheme.eq_ignore_ascii_case("http") {
+            return Err(other());
         }
         if rest.contains('#') {
             return Err(refuse("a fragment (`#`) is never sent"));
@@ -83,8 +83,9 @@ impl Target {
             return Err(refuse("a user name does not belong in it"));
         }
         let (host, port) = split_authority(authority).map_err(refuse)?;
+        let port = port.unwrap_or(usual_port(tls));
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        Ok((Self { host: host.to_owned(), port, socket: None }, path))
+        Ok((Self { tls, host: host.to_owned(), port, socket: None }, path))
     }
 
     /// The same server, reached through a socket of the file system: the URL then only tells the `Host` header.
@@ -103,10 +104,15 @@ impl Target {
         self.port
     }
 
-    /// The server as a `Host` header has it: without the port where that is 80.
+    /// Whether it speaks TLS.
+    pub fn is_tls(&self) -> bool {
+        self.tls
+    }
+
+    /// The server as a `Host` header has it: without the port where that is the usual one.
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        if self.port == 80 { host } else { format!("{host}:{}", self.port) }
+        if self.port == usual_port(self.tls) { host } else { format!("{host}:{}", self.port) }
     }
 
     /// The one address that this load talks to: of several the first that accepts a connection, else the first.
@@ -129,7 +135,7 @@ impl Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "http://{}", self.authority())
+        write!(formatter, "{}://{}", if self.tls { "https" } else { "http" }, self.authority())
     }
 }
 
@@ -139,8 +145,13 @@ pub(super) fn is_routed(address: SocketAddr) -> bool {
     UdpSocket::bind((any, 0)).and_then(|socket| socket.connect(address)).is_ok()
 }
 
-/// Host and port of `host`, `host:port`, `[v6]` or `[v6]:port`.
-fn split_authority(authority: &str) -> Result<(&str, u16), &'static str> {
+/// The port of a URL that names none.
+fn usual_port(tls: bool) -> u16 {
+    if tls { 443 } else { 80 }
+}
+
+/// Host and port, if there is one, of `host`, `host:port`, `[v6]` or `[v6]:port`.
+fn split_authority(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
     let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
         let (host, port) = rest.split_once(']').ok_or("a bracket is open")?;
         host.parse::<Ipv6Addr>().map_err(|_| "what stands in brackets is no IPv6 address")?;
@@ -157,10 +168,10 @@ fn split_authority(authority: &str) -> Result<(&str, u16), &'static str> {
         (host, port)
     };
     let Some(digits) = port.strip_prefix(':') else {
-        return if port.is_empty() { Ok((host, 80)) } else { Err("a colon must stand between host and port") };
+        return if port.is_empty() { Ok((host, None)) } else { Err("a colon must stand between host and port") };
     };
     let number = if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None };
-    number.filter(|&port| port > 0).map(|port| (host, port)).ok_or("the port must be 1 to 65535")
+    number.filter(|&port: &u16| port > 0).map(|port| (host, Some(port))).ok_or("the port must be 1 to 65535")
 }
 
 #[cfg(test)]
@@ -179,6 +190,8 @@ mod tests {
         };
         assert_eq!(parsed("http://localhost"), own("localhost", 80, "localhost", "/"));
         assert_eq!(parsed("HTTP://a.b-c_d:8080/x?y=1"), own("a.b-c_d", 8080, "a.b-c_d:8080", "/x?y=1"));
+        assert_eq!(parsed("HTTPS://localhost/x"), own("localhost", 443, "localhost", "/x"));
+        assert_eq!(parsed("https://localhost:80"), own("localhost", 80, "localhost:80", "/"));
         assert_eq!(parsed("http://127.0.0.1:80?q"), own("127.0.0.1", 80, "127.0.0.1", "/?q"));
         assert_eq!(parsed("http://[::1]:3000/"), own("::1", 3000, "[::1]:3000", "/"));
         assert_eq!(parsed("http://[2001:db8::7]"), own("2001:db8::7", 80, "[2001:db8::7]", "/"));
@@ -186,8 +199,6 @@ mod tests {
 
     #[test]
     fn what_is_no_server_is_refused() {
-        assert!(matches!(Target::parse("https://localhost"), Err(Error::Https)));
-        assert_eq!(Target::parse("HTTPS://localhost").unwrap_err().to_string(), "not yet: https");
         for url in [
             "",
             "localhost:80",

@@ -9,6 +9,7 @@ mod wait;
 use super::connection::Connection;
 use super::engine::{Engine, Ready};
 use super::generator::{self, Thread};
+use super::latency::{DIGITS, Latency};
 use super::mix::Draws;
 use super::outcome::Ending;
 use super::schedule::{NEVER, Schedule};
@@ -36,6 +37,7 @@ pub(super) struct Share {
     pub(super) engine: &'static str,
     pub(super) opening: Tally,
     pub(super) window: Tally,
+    pub(super) connect: Latency,
     pub(super) from: u64,
     pub(super) until: u64,
     pub(super) ending: Ending,
@@ -59,6 +61,8 @@ pub(super) struct Worker<'a, E> {
     draws: Draws,
     schedule: Schedule,
     tally: Tally,
+    /// How long connections took to be made, those of the opening with them.
+    connect: Latency,
     buffer: Vec<u8>,
     room: Vec<u8>,
     ready: Vec<Ready>,
@@ -87,7 +91,8 @@ impl<'a, E: Engine> Worker<'a, E> {
             line: VecDeque::new(),
             draws: task.mix.draws(thread),
             schedule: Schedule::opening(),
-            tally: Tally::new(task.clock.now(), task.mix.parts().len(), None),
+            tally: Tally::new(task.clock.now(), task.mix.parts().len(), 1, None),
+            connect: Latency::new(DIGITS),
             buffer: vec![0; BUFFER],
             room: Vec::new(),
             ready: Vec::new(),
@@ -107,7 +112,8 @@ impl<'a, E: Engine> Worker<'a, E> {
         self.task.opened(self.tally.answered);
         let from = self.meet()?;
         let series = Some(Arc::clone(&self.task.series));
-        let opening = std::mem::replace(&mut self.tally, Tally::new(from, self.task.mix.parts().len(), series));
+        let window = Tally::new(from, self.task.mix.parts().len(), DIGITS, series);
+        let opening = std::mem::replace(&mut self.tally, window);
         if self.task.gate.answered() == 0 {
             let why = opening.kept.into_iter().next().map_or_else(|| "nothing was sent".to_owned(), |kept| kept.reason);
             return Err(Error::Unanswered { address: self.task.address.clone(), why });
@@ -142,6 +148,7 @@ impl<'a, E: Engine> Worker<'a, E> {
             was_free: self.connections.iter().any(|connection| self.is_free(connection)),
             opening,
             window: self.tally,
+            connect: self.connect,
             from,
             until,
             ending,

@@ -144,6 +144,7 @@ impl Window<'_> {
             pipeline: whole(load.pipeline),
             timeout: load.timeout,
             keep_alive: load.keep_alive,
+            trust: crate::trust::Trust::System,
             threads: whole(load.threads),
             cpus: load.cpus.clone(),
             engine: load::Engine::Auto,

@@ -4,6 +4,21 @@ use std::time::Duration;
 
 use super::{Ran, Stage};
 
+#[path = "../../benches/load/minimal.rs"]
+mod minimal;
+
+/// The port that the minimal server is to listen on.
+const PORT: &str = "MINIMAL_SERVER_PORT";
+
+/// Not a test: this program, started as a server that costs less than any generator.
+#[test]
+#[ignore = "it serves until it is ended"]
+fn the_minimal_server() {
+    if let Ok(port) = std::env::var(PORT) {
+        minimal::run(port.parse().unwrap());
+    }
+}
+
 /// Runs a load with these lines on servers with those.
 fn under(servers: &str, load: &str) -> Ran {
     let ran = Stage::new().run(&format!(
@@ -126,4 +141,22 @@ fn a_count_to_which_no_answer_comes_is_given_up() {
     let run = ran.runs()[0];
     assert!(run.metrics["requests"] > 2.0 && run.metrics["errors.timeout"] >= 2.0, "{:?}", run.metrics);
     assert!(ran.took < Duration::from_secs(20));
+}
+
+/// Where others leave the machine no processor, neither side is the limit: then it is tried again.
+#[test]
+fn a_server_faster_than_one_generator_thread_shows_that_it_was_the_limit() {
+    let own = std::env::current_exe().unwrap();
+    let server = format!(
+        "[servers.fast]\ncommand = [{:?}, \"--exact\", \"loads::the_minimal_server\", \"--ignored\", \"--nocapture\"]\n\
+         env = {{ {PORT} = \"{{{{ port }}}}\" }}\n",
+        own.to_str().unwrap()
+    );
+    let mut seen = Vec::new();
+    let is_told = (0..8).any(|_| {
+        let ran = under(&server, "connections = 64\nduration = \"1s\"\nrequest = \"GET /\"\n");
+        seen.push(ran.runs()[0].metrics.clone());
+        codes(&ran).contains(&"generator-bound")
+    });
+    assert!(is_told, "{seen:?}");
 }

@@ -85,7 +85,7 @@ impl Engine for Epoll {
     const NAME: &'static str = "epoll";
 
     fn connect(&mut self, index: usize) -> Result<Option<Broken>, Error> {
-        let descriptor = super::socket(&self.address)?;
+        let descriptor = super::socket(&self.address, true)?;
         match self.address.connect(&descriptor) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             Err(errno) => return super::refused(errno, &self.address).map(Some),

@@ -151,7 +151,7 @@ impl<E: Engine> Worker<'_, E> {
             return Ok(());
         }
         connection.connected();
-        self.tally.connect.record(now - connection.dialed);
+        self.connect.record(now - connection.dialed);
         self.push(index)
     }
 
