@@ -1,8 +1,8 @@
 //! One HTTP request, one whole answer: for probes and readiness.
 //!
 //! In: a [`Request`] (where to, what, which headers and body) and a time limit. Out: the whole [`Answer`], or an [`Error`]
-//! that says how far the exchange had come. Every request has a connection of its own. All of it is bounded: the head,
-//! the body and the time, whatever the other side sends.
+//! that says how far the exchange had come. Every request has a connection of its own, over TLS where its target says so.
+//! All of it is bounded: the head, the body and the time, whatever the other side sends.
 //!
 //! The functions here block; tokio and hyper stay inside. Nothing runs between two calls.
 //!
@@ -18,15 +18,20 @@ mod upload;
 use std::cell::Cell;
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 pub use answer::Answer;
 pub use connect::{answers, connect};
-pub use request::{Body, Request, Target};
+pub use request::{Body, Request, Scheme, Target};
+use rustls::ClientConfig;
 
 /// The largest body that is kept when nothing else is said: 64 MiB.
 pub const BODY_BOUND: u64 = 64 << 20;
+
+/// What is offered on a TLS connection (ALPN): HTTP/1.1 alone is spoken here.
+pub const ALPN: &[&[u8]] = &[b"http/1.1"];
 
 /// How often a waiting fetch looks whether it was interrupted.
 const INTERRUPT_TICK: Duration = Duration::from_millis(20);
@@ -74,6 +79,14 @@ pub enum Error {
         /// What had arrived.
         progress: Progress,
     },
+    /// There is a connection, but no TLS over it, or none that can be trusted.
+    #[error("no TLS with {address}: {text}")]
+    Tls {
+        /// Host and port.
+        address: String,
+        /// What is wrong, as [`phrase`](crate::trust::phrase) tells it.
+        text: String,
+    },
     /// What came is not an HTTP/1.1 answer.
     #[error("{address} did not answer in http/1.1: {text}")]
     Protocol {
@@ -104,7 +117,7 @@ pub enum Error {
         /// What is wrong with it.
         text: String,
     },
-    /// A URL that is not of the form `http://host:port`.
+    /// A URL that is not of the form `http://host:port` or `https://host:port`.
     #[error("the url {url} {text}")]
     Url {
         /// The URL as given.
@@ -122,6 +135,8 @@ pub enum Error {
 pub enum Progress {
     /// There was no connection yet.
     Connecting,
+    /// There was a connection, but the TLS handshake over it was not done.
+    Handshake,
     /// There was a connection, but no whole head of an answer.
     Connected,
     /// The head had come, and so much of the body.
@@ -137,6 +152,7 @@ impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Progress::Connecting => f.write_str("not connected"),
+            Progress::Handshake => f.write_str("connected, the TLS handshake not done"),
             Progress::Connected => f.write_str("connected, no head of an answer"),
             Progress::Head { status, body } => {
                 write!(f, "a head with status {status} and {body} bytes of body had come")
@@ -150,6 +166,7 @@ impl fmt::Display for Progress {
 pub struct Fetcher {
     runtime: tokio::runtime::Runtime,
     bound: u64,
+    tls: Option<Arc<ClientConfig>>,
 }
 
 impl Fetcher {
@@ -159,13 +176,19 @@ impl Fetcher {
     /// [`Error::Runtime`] when the system has no file descriptors left.
     pub fn new() -> Result<Self, Error> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Runtime)?;
-        Ok(Fetcher { runtime, bound: BODY_BOUND })
+        Ok(Fetcher { runtime, bound: BODY_BOUND, tls: None })
     }
 
     /// The same with another bound for bodies, in bytes.
     #[must_use]
     pub fn with_bound(self, bound: u64) -> Self {
         Fetcher { bound, ..self }
+    }
+
+    /// The same that makes TLS connections with this, which is to offer [`ALPN`]. Without it no `https` target is believed.
+    #[must_use]
+    pub fn trusting(self, tls: Arc<ClientConfig>) -> Self {
+        Fetcher { tls: Some(tls), ..self }
     }
 
     /// Sends the request on a fresh connection and waits for the whole answer, at most `timeout` from the call on. The
@@ -183,7 +206,7 @@ impl Fetcher {
             tokio::select! {
                 biased;
                 () = set(interrupted) => Err(Error::Interrupted { address: address() }),
-                result = exchange::exchange(request, self.bound, &progress) => result,
+                result = exchange::exchange(self, request, &progress) => result,
                 () = tokio::time::sleep(timeout) => {
                     Err(Error::Timeout { address: address(), limit: timeout, progress: progress.get() })
                 }

@@ -25,6 +25,7 @@ mod probe;
 mod request;
 mod server;
 mod site;
+mod tls;
 mod turn;
 mod wait;
 mod window;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bakeoff::fetch::{self, Answer, Body, Error, Fetcher, Progress, Request, Target};
+use bakeoff::fetch::{self, Answer, Body, Error, Fetcher, Progress, Request, Scheme, Target};
 use bytes::Bytes;
 
 const LONG: Duration = Duration::from_secs(20);
@@ -411,17 +411,30 @@ fn requests_that_cannot_be_sent_are_refused_before_anything_is() {
 
 #[test]
 fn targets_are_read_from_urls() {
-    let read = |url: &str| url.parse::<Target>().map(|target| (target.host, target.port)).map_err(|e| e.to_string());
-    assert_eq!(read("http://127.0.0.1:8080"), Ok(("127.0.0.1".to_owned(), 8080)));
-    assert_eq!(read("http://localhost/"), Ok(("localhost".to_owned(), 80)));
-    assert_eq!(read("http://[::1]:99"), Ok(("::1".to_owned(), 99)));
-    assert_eq!(Target { host: "::1".to_owned(), port: 99 }.to_string(), "[::1]:99");
-    assert_eq!(read("https://a:1"), Err("the url https://a:1 does not begin with http://".to_owned()));
+    let read = |url: &str| url.parse::<Target>().map_err(|e| e.to_string());
+    let target = |scheme, host: &str, port| Ok(Target { scheme, host: host.to_owned(), port });
+    assert_eq!(read("http://127.0.0.1:8080"), target(Scheme::Http, "127.0.0.1", 8080));
+    assert_eq!(read("http://localhost/"), target(Scheme::Http, "localhost", 80));
+    assert_eq!(read("http://[::1]:99"), target(Scheme::Http, "::1", 99));
+    assert_eq!(read("https://example.org"), target(Scheme::Https, "example.org", 443));
+    assert_eq!(read("https://[::1]:8443/"), target(Scheme::Https, "::1", 8443));
+    assert_eq!(read("ftp://a:1"), Err("the url ftp://a:1 begins neither with http:// nor with https://".to_owned()));
     for bad in
         ["", "localhost:80", "http://", "http://a:b", "http://a:99999", "http://a:0", "http://a:1/path", "http://u@a:1"]
     {
         assert!(read(bad).is_err(), "{bad}");
     }
+}
+
+/// As RFC 9112, 3.2, has it: the host and, where it is not the usual one of the scheme, the port.
+#[test]
+fn the_host_header_has_the_port_unless_it_is_the_usual_one() {
+    let authority = |url: &str| url.parse::<Target>().unwrap().authority();
+    assert_eq!(authority("http://example.org:80"), "example.org");
+    assert_eq!(authority("https://example.org"), "example.org");
+    assert_eq!(authority("https://example.org:80"), "example.org:80");
+    assert_eq!(authority("https://[::1]:443"), "[::1]");
+    assert_eq!(authority("http://[::1]:8080"), "[::1]:8080");
 }
 
 #[test]
@@ -432,7 +445,7 @@ fn a_name_of_this_machine_is_resolved() {
     });
     assert_eq!(get(&Target { host: "localhost".to_owned(), ..target }).unwrap().status, 200);
     // A label of more than 63 letters: no name server is asked.
-    let error = get(&Target { host: "x".repeat(64), port: 80 }).unwrap_err();
+    let error = get(&Target { host: "x".repeat(64), ..Target::local(80) }).unwrap_err();
     assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
 }
 

@@ -68,6 +68,7 @@ codes! {
     SetupFailed "setup-failed" "a setup step failed",
     ToolFailed "tool-failed" "a tool failed or is not the one that is expected",
     ProgramMissing "program-missing" "a program does not exist or cannot be executed",
+    CertificatesUnreadable "certificates-unreadable" "the certificates that a server's `tls` trusts cannot be read",
     StepFailed "step-failed" "a `before` or `after` step failed",
     PortTaken "port-taken" "something answers on a server's port before it is started",
     ServerExited "server-exited" "a server ended while it should be serving",

@@ -9,9 +9,31 @@ use bytes::Bytes;
 
 use super::Error;
 
-/// Where a request goes: plain HTTP to a host and port.
+/// How HTTP travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// As it is.
+    Http,
+    /// Over TLS.
+    Https,
+}
+
+impl Scheme {
+    /// The port of a URL that names none.
+    #[must_use]
+    pub fn port(self) -> u16 {
+        match self {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        }
+    }
+}
+
+/// Where a request goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
+    /// Whether it goes over TLS.
+    pub scheme: Scheme,
     /// A name, an IPv4 address or an IPv6 address (without brackets).
     pub host: String,
     /// The TCP port.
@@ -19,10 +41,18 @@ pub struct Target {
 }
 
 impl Target {
-    /// A server on this machine, at 127.0.0.1.
+    /// A server on this machine, at 127.0.0.1, plain.
     #[must_use]
     pub fn local(port: u16) -> Self {
-        Target { host: "127.0.0.1".to_owned(), port }
+        Target { scheme: Scheme::Http, host: "127.0.0.1".to_owned(), port }
+    }
+
+    /// What the `host` header of a request says: the port stands there unless it is the usual one.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        let whole = self.to_string();
+        let usual = format!(":{}", self.scheme.port());
+        whole.strip_suffix(&usual).map(str::to_owned).unwrap_or(whole)
     }
 }
 
@@ -37,22 +67,24 @@ impl fmt::Display for Target {
     }
 }
 
-/// Reads `http://host:port`; the port may be left out (80), a last `/` may stand.
+/// Reads `http://host:port` or `https://host:port`; the port may be left out (80, 443), a last `/` may stand.
 impl FromStr for Target {
     type Err = Error;
 
     fn from_str(url: &str) -> Result<Self, Error> {
         let wrong = |text| Error::Url { url: url.to_owned(), text };
         let uri: hyper::Uri = url.parse().map_err(|_| wrong("is not a url"))?;
-        if uri.scheme_str() != Some("http") {
-            return Err(wrong("does not begin with http://"));
-        }
+        let scheme = match uri.scheme_str() {
+            Some("http") => Scheme::Http,
+            Some("https") => Scheme::Https,
+            _ => return Err(wrong("begins neither with http:// nor with https://")),
+        };
         let Some(authority) = uri.authority() else { return Err(wrong("names no host")) };
         if authority.as_str().contains('@') {
             return Err(wrong("holds a user name"));
         }
         if uri.path() != "/" && !uri.path().is_empty() || uri.query().is_some() {
-            return Err(wrong("has a path: only http://host:port is meant here"));
+            return Err(wrong("has a path: only scheme, host and port are meant here"));
         }
         let host = authority.host().trim_start_matches('[').trim_end_matches(']');
         if host.is_empty() {
@@ -61,9 +93,9 @@ impl FromStr for Target {
         let port = match (authority.port_u16(), authority.as_str().ends_with(authority.host())) {
             (Some(0), _) | (None, false) => return Err(wrong("has no valid port")),
             (Some(port), _) => port,
-            (None, true) => 80,
+            (None, true) => scheme.port(),
         };
-        Ok(Target { host: host.to_owned(), port })
+        Ok(Target { scheme, host: host.to_owned(), port })
     }
 }
 

@@ -37,6 +37,14 @@ pub struct Server {
     pub caches: Vec<String>,
 }
 
+impl Server {
+    /// Whether it speaks TLS: its URL is https then.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
+        self.tls.is_some() || matches!(&self.launch, Launch::Running(url) if url.starts_with("https://"))
+    }
+}
+
 /// What a server is.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Cell, Command, Group, Hole, Launch, LoadStop, Order, Plan, Process, ReadyWhen, Server, Stdin, Step, Text};
 use crate::diagnostic::escape_controls;
-use crate::plan::Port;
+use crate::plan::{Port, Tls};
 use crate::stats::fewest_runs;
 use crate::units::show::{self, counted};
 
@@ -162,6 +162,9 @@ fn server(out: &mut String, server: &Server) {
     if let Port::Fixed(port) = server.port {
         line(out, 2, &format!("port {port}"));
     }
+    if server.is_secure() {
+        line(out, 2, &format!("https, {}", trusted(server)));
+    }
     if !server.needs.is_empty() {
         line(out, 2, &format!("needs {}", server.needs.join(", ")));
     }
@@ -175,6 +178,14 @@ fn server(out: &mut String, server: &Server) {
         ReadyWhen::Command(process) => format!("{} exits 0", command_line(process)),
     };
     line(out, 2, &format!("ready when {ready}"));
+}
+
+fn trusted(server: &Server) -> String {
+    match &server.tls {
+        Some(Tls { insecure: true, .. }) => "any certificate will do".to_owned(),
+        Some(Tls { ca: Some(ca), .. }) => format!("with the certificates of {ca}"),
+        Some(Tls { ca: None, .. }) | None => "with the certificates of the system".to_owned(),
+    }
 }
 
 fn command(out: &mut String, command: &Command) {

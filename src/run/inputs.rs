@@ -1,5 +1,5 @@
 //! What takes part in a run: every program, resolved in its own PATH, and every file of the scenario's folder that argument
-//! vectors and workspaces name. Each once, with its size and digest.
+//! vectors, workspaces and `tls.ca` name. Each once, with its size and digest.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -10,8 +10,9 @@ use sha2::{Digest, Sha256};
 
 use super::effects::{Note, Trouble};
 use super::site::{Site, missing};
+use super::tls;
 use crate::event::InputFile;
-use crate::plan::{Hole, Launch, Place, Process, ReadyWhen, Step, Text, Workspace};
+use crate::plan::{Hole, Launch, Place, Plan, Process, ReadyWhen, Server, Step, Text, Workspace};
 
 /// The most files that are told: a workspace may hold `node_modules`.
 const MOST: usize = 2000;
@@ -31,6 +32,9 @@ pub(super) fn all(site: &Site<'_>) -> (Vec<InputFile>, Vec<Note>) {
             found.process(process);
         }
         found.steps(&server.after);
+        if let Some(ca) = server.tls.as_ref().and_then(|tls| tls.ca.as_ref()).filter(|ca| is_known(ca)) {
+            found.inside(&site.scenario_dir.join(site.names(&site.run_dir, &[], None).fill(ca)));
+        }
     }
     for command in &plan.commands {
         found.steps(&command.before);
@@ -49,10 +53,11 @@ pub(super) fn all(site: &Site<'_>) -> (Vec<InputFile>, Vec<Note>) {
     (found.files, notes)
 }
 
-/// A program that is not there although nothing comes before it that could make it: then nothing is measured at all.
+/// A program, or certificates to believe, that are not there although nothing comes before that could make them: then
+/// nothing is measured at all.
 ///
 /// # Errors
-/// The first such program, at its place.
+/// The first of these, at its place.
 pub(super) fn check(site: &Site<'_>) -> Result<(), Trouble> {
     let names = site.names(&site.run_dir, &[], None);
     let cells = || site.plan.groups.iter().flat_map(|group| &group.cells);
@@ -71,7 +76,30 @@ pub(super) fn check(site: &Site<'_>) -> Result<(), Trouble> {
             site.program(process, &names).map_err(|error| missing(process, &error))?;
         }
     }
+    for server in started(site.plan) {
+        let made_later = !server.before.is_empty() || !server.needs.is_empty() || prepared(&server.identity.id);
+        let ca = server.tls.as_ref().and_then(|tls| tls.ca.as_ref());
+        if ca.is_some_and(|ca| made_later || !is_known(ca)) {
+            continue;
+        }
+        if let Some(trust) = tls::trust(server, &names) {
+            site.tls(&trust).map_err(|error| tls::unreadable(server, &error))?;
+        }
+    }
     Ok(())
+}
+
+/// The servers that are measured, and those that they need, through others too.
+fn started(plan: &Plan) -> Vec<&Server> {
+    let cells = plan.groups.iter().flat_map(|group| &group.cells);
+    let mut open: Vec<&str> = cells.map(|cell| cell.subject.as_str()).collect();
+    let mut seen = BTreeSet::new();
+    while let Some(id) = open.pop() {
+        if let Some(server) = plan.server(id).filter(|_| seen.insert(id)) {
+            open.extend(server.needs.iter().map(String::as_str));
+        }
+    }
+    plan.servers.iter().filter(|server| seen.contains(server.identity.id.as_str())).collect()
 }
 
 struct Found<'a> {

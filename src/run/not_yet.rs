@@ -100,16 +100,8 @@ impl Refused {
     }
 
     fn server(&mut self, server: &Server) {
-        if let Some(tls) = &server.tls {
-            self.when(true, "`tls` of a server", tls.origin);
-        }
-        match &server.launch {
-            Launch::Process(process) => self.process(process),
-            Launch::Running(url) => {
-                let https = url.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https:"));
-                self.when(https, "an https `url` of a server", server.identity.origin);
-            }
-            Launch::Builtin(_) => {}
+        if let Launch::Process(process) = &server.launch {
+            self.process(process);
         }
         if let crate::plan::ReadyWhen::Command(process) = &server.ready.when {
             self.process(process);

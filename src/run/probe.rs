@@ -3,10 +3,12 @@
 //! In: a probe of the plan and where its server is. Out: a [`Probed`]. What is expected is looked at by [`unmet`], which is
 //! pure; to add an expectation, add it there.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use jsonpath_rust::JsonPath as _;
+use rustls::ClientConfig;
 use serde_json::Value as Json;
 
 use super::blame::failure;
@@ -24,13 +26,20 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// How much of a body is kept in the log.
 const HEAD: usize = 1024;
 
-/// Sends a probe to the server at `url`.
-pub(super) fn send(probe: &Probe, url: &str, names: &Names<'_>, interrupted: &AtomicBool) -> Probed {
+/// Sends a probe to the server at `url`, over TLS with what is believed of it.
+pub(super) fn send(
+    probe: &Probe,
+    (url, tls): (&str, Option<Arc<ClientConfig>>),
+    names: &Names<'_>,
+    interrupted: &AtomicBool,
+) -> Probed {
     let origin = probe.expect.origin.unwrap_or(probe.request_origin);
     let id = &probe.identity.id;
-    let answered = url.parse::<Target>().and_then(|target| Fetcher::new().map(|fetcher| (target, fetcher))).and_then(
-        |(target, fetcher)| fetcher.fetch(&Filled::new(&probe.request, names).for_fetch(target), TIMEOUT, interrupted),
-    );
+    let answered = url.parse::<Target>().and_then(|target| {
+        let fetcher = Fetcher::new()?;
+        let fetcher = if let Some(tls) = tls { fetcher.trusting(tls) } else { fetcher };
+        fetcher.fetch(&Filled::new(&probe.request, names).for_fetch(target), TIMEOUT, interrupted)
+    });
     match answered {
         Ok(answer) => {
             let failures = unmet(&probe.expect, &answer, names);

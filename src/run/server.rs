@@ -128,11 +128,11 @@ impl Fleet {
         let (port, url) = match (&server.launch, server.port) {
             (Launch::Running(url), _) => (port_of(url), Some(url.trim_end_matches('/').to_owned())),
             (_, Port::None) => (None, None),
-            (_, Port::Fixed(port)) => (Some(port), Some(local(port))),
+            (_, Port::Fixed(port)) => (Some(port), Some(local(server, port))),
             (_, Port::Auto) => {
                 let port =
                     free_port().map_err(|error| failure(Code::PortTaken, server.identity.origin, error.to_string()))?;
-                (Some(port), Some(local(port)))
+                (Some(port), Some(local(server, port)))
             }
         };
         self.addresses.push(Address { id: id.clone(), port, url, dir });
@@ -341,8 +341,9 @@ fn origin(server: &Server) -> plan::Origin {
     }
 }
 
-fn local(port: u16) -> String {
-    format!("http://127.0.0.1:{port}")
+fn local(server: &Server, port: u16) -> String {
+    let scheme = if server.is_secure() { "https" } else { "http" };
+    format!("{scheme}://127.0.0.1:{port}")
 }
 
 /// The port of a server that runs already.

@@ -3,10 +3,13 @@
 //! In: a plan and options. Out: a [`Site`] that all effects share: it makes directories and names of logs, and turns a
 //! process of the plan into one that can be launched.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::ClientConfig;
 
 use super::blame::{Logs, failure};
 use super::effects::Trouble;
@@ -15,8 +18,10 @@ use super::fill::{Address, Names};
 use super::{Options, workspace};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::event::Event;
+use crate::fetch;
 use crate::plan::{Plan, Process, Stdin, Stdout};
 use crate::process::{self, Launcher, Output, ResolveError};
+use crate::trust::{self, Trust};
 
 /// Where a run takes place.
 #[derive(Debug)]
@@ -35,6 +40,7 @@ pub(super) struct Site<'a> {
     pub(super) launcher: Launcher,
     inherited: Variables,
     count: Cell<u64>,
+    system: OnceCell<Arc<ClientConfig>>,
 }
 
 /// Where a process is run.
@@ -65,6 +71,7 @@ impl<'a> Site<'a> {
             launcher: Launcher::new(&options.launcher),
             inherited,
             count: Cell::new(0),
+            system: OnceCell::new(),
         })
     }
 
@@ -93,6 +100,19 @@ impl<'a> Site<'a> {
         self.count.set(number);
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
         format!("{number:04}-{}", name.chars().map(plain).take(100).collect::<String>())
+    }
+
+    /// What requests over TLS are made with. The system's certificates are read once, a file of them each time: a server may
+    /// write it when it starts.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub(super) fn tls(&self, trust: &Trust) -> Result<Arc<ClientConfig>, trust::Error> {
+        if let (Trust::System, Some(config)) = (trust, self.system.get()) {
+            return Ok(Arc::clone(config));
+        }
+        let config = trust.config(fetch::ALPN)?;
+        Ok(if *trust == Trust::System { Arc::clone(self.system.get_or_init(|| config)) } else { config })
     }
 
     /// The environment of a process.

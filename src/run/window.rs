@@ -14,12 +14,13 @@ use super::machine::Busy;
 use super::request::Filled;
 use super::server::{Fleet, bytes};
 use super::site::Site;
-use super::wait;
+use super::{tls, wait};
 use crate::diagnostic::Code;
 use crate::event::Metrics;
 use crate::load::{self, Ending, Outcome, Progress, Running};
 use crate::observe::cpu::{CpuSample, ThreadSample};
 use crate::plan::{Load, LoadRequest, LoadStop, Server};
+use crate::trust::Trust;
 
 /// How often the beginning of the window is looked for.
 const OPENING: Duration = Duration::from_millis(1);
@@ -144,7 +145,7 @@ impl Window<'_> {
             pipeline: whole(load.pipeline),
             timeout: load.timeout,
             keep_alive: load.keep_alive,
-            trust: crate::trust::Trust::System,
+            trust: tls::trust(self.server, &names).unwrap_or(Trust::System),
             threads: whole(load.threads),
             cpus: load.cpus.clone(),
             engine: load::Engine::Auto,

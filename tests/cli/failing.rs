@@ -34,7 +34,7 @@ fn code_of(path: &Path) -> Code {
 fn exit_of(code: Code) -> i32 {
     match code {
         Code::NotYet => 2,
-        Code::SetupFailed | Code::ToolFailed => 3,
+        Code::SetupFailed | Code::ToolFailed | Code::CertificatesUnreadable => 3,
         _ => 1,
     }
 }

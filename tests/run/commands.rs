@@ -290,8 +290,10 @@ fn keys_of_later_versions_are_refused_by_name() {
         r#"
         caveats = ["only here"]
         [servers.a]
-        builtin = {}
+        command = ["true"]
         tls = { insecure = true }
+        [servers.there]
+        url = "https://127.0.0.1:1"
         [commands.b]
         command = ["true"]
         needs = ["a"]
@@ -305,7 +307,7 @@ fn keys_of_later_versions_are_refused_by_name() {
         rate = 5
         threads = 2
         [measures.m]
-        servers = ["a"]
+        servers = ["a", "there"]
         load = "l"
         margin = "1%"
         [measures.n]

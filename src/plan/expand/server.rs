@@ -63,8 +63,8 @@ impl Expander<'_> {
             insecure: reach.opt(tls.insecure.as_ref()).unwrap_or_default(),
             origin: Origin(body.given.at("tls").unwrap_or(name.span)),
         });
-        if let (Some(Tls { ca: Some(_), insecure: true, .. }), Some(span)) = (&tls, body.given.at("tls")) {
-            self.conflict(span, "`ca` and `insecure` exclude each other");
+        if let Some(tls) = &tls {
+            self.check_tls(tls, &launch, port);
         }
         Server {
             ready: self.ready(body, name.span, (axes, &known), (&launch, port)),
@@ -78,6 +78,24 @@ impl Expander<'_> {
             needs,
             stop,
             tls,
+        }
+    }
+
+    /// What speaks TLS listens somewhere, and is not the embedded server.
+    fn check_tls(&mut self, tls: &Tls, launch: &Launch, port: Port) {
+        let span = tls.origin.0;
+        if tls.ca.is_some() && tls.insecure {
+            self.conflict(span, "`ca` and `insecure` exclude each other");
+        }
+        match launch {
+            Launch::Builtin(_) => self.conflict(span, "the embedded server does not speak TLS"),
+            Launch::Running(url) if url.starts_with("http://") => {
+                self.conflict(span, "`tls` belongs to a server whose `url` begins with https://");
+            }
+            Launch::Process(_) if port == Port::None => {
+                self.conflict(span, "a server that listens nowhere has no `tls`");
+            }
+            Launch::Process(_) | Launch::Running(_) => {}
         }
     }
 

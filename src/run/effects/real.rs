@@ -12,7 +12,7 @@ use crate::run::job::{self, Blamed, Job};
 use crate::run::server::Fleet;
 use crate::run::site::{Site, Spot};
 use crate::run::window::Window;
-use crate::run::{command, inputs, machine, probe, wait, workspace};
+use crate::run::{command, inputs, machine, probe, tls, wait, workspace};
 
 /// How many lines of a tool are recorded.
 const TOOL_LINES: usize = 5;
@@ -123,7 +123,14 @@ impl Effects for Real<'_> {
             return Probed { error: Some(text), trouble: Some(trouble), ..Probed::default() };
         };
         let names = self.site.names(&address.dir, &self.fleet.addresses, Some(&address.id));
-        let mut probed = probe::send(probe, &url, &names, interrupt.flag());
+        let tls = match tls::trust(server, &names).map(|trust| self.site.tls(&trust)).transpose() {
+            Ok(tls) => tls,
+            Err(error) => {
+                let trouble = tls::unreadable(server, &error).into();
+                return Probed { error: Some(error.to_string()), trouble: Some(trouble), ..Probed::default() };
+            }
+        };
+        let mut probed = probe::send(probe, (&url, tls), &names, interrupt.flag());
         if probed.answer.is_none() && !command::interrupted(probed.trouble.as_ref()) {
             probed.trouble = self.fleet.gone_soon(self.site).or(probed.trouble);
         }

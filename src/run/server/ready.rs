@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use super::super::blame::Logs;
 use super::super::effects::Trouble;
+use super::super::fill::Names;
 use super::super::job::{self, Job};
 use super::super::site::{Site, Spot};
-use super::super::wait;
+use super::super::{tls, wait};
 use super::Fleet;
 use crate::diagnostic::Code;
 use crate::fetch::{self, Fetcher, Request, Target};
@@ -85,8 +86,9 @@ impl<'a> Asker<'a> {
             ReadyWhen::Tcp => target.and_then(|target| connect(&target, left.min(PATIENCE))),
             ReadyWhen::Http { path, status } => target.and_then(|target| {
                 let dir = address.map(|address| address.dir.as_path()).unwrap_or(&self.site.run_dir);
-                let path = self.site.names(dir, &fleet.addresses, None).fill(path);
-                self.get(target, &path, *status, left)
+                let names = self.site.names(dir, &fleet.addresses, None);
+                self.trust(&names)?;
+                self.get(target, &names.fill(path), *status, left)
             }),
             ReadyWhen::Output(pattern) => {
                 let logs =
@@ -96,6 +98,14 @@ impl<'a> Asker<'a> {
             ReadyWhen::Command(process) => return self.command(fleet, process, left),
         };
         Ok(outcome)
+    }
+
+    /// Reads which certificates to believe. A server may write them when it starts: until it has, it is not ready.
+    fn trust(&mut self, names: &Names<'_>) -> Result<(), String> {
+        let Some(trust) = tls::trust(self.server, names) else { return Ok(()) };
+        let tls = self.site.tls(&trust).map_err(|error| error.to_string())?;
+        self.fetcher = self.fetcher.take().map(|fetcher| fetcher.trusting(tls));
+        Ok(())
     }
 
     fn get(&self, target: Target, path: &str, status: u16, left: Duration) -> Result<(), String> {

@@ -33,6 +33,13 @@ impl Interpreter<'_> {
 
     fn start(&mut self, now: Now<'_>, server: &Server, is_subject: bool) -> Result<(), Trouble> {
         let up = self.effects.start(server)?;
+        if server.tls.as_ref().is_some_and(|tls| tls.insecure) {
+            let id = &server.identity.id;
+            self.say_once(
+                Note::new("tls-insecure", format!("the certificate of `{id}` is not checked (`insecure`)")),
+                now,
+            );
+        }
         self.sink.notes(up.notes, Some((now.cell, now.turn)));
         if is_subject {
             self.sink.idle = up.metrics.clone();
