@@ -14,7 +14,7 @@ pub struct Thread {
     pub cpu: Duration,
     /// How long it waited for a processor although it could have run; zero where the kernel does not count it.
     pub waited: Duration,
-    /// How much CPU time went by waiting for the next request without sleeping.
+    /// How long it waited for the next request without sleeping, whether or not it had the processor meanwhile.
     pub spun: Duration,
     /// How long its window was.
     pub elapsed: Duration,
@@ -41,7 +41,8 @@ impl Thread {
         }
     }
 
-    /// The share of a core that it needed, 0 to 1: waiting without sleeping is not counted.
+    /// The share of a core that it needed, 0 to 1: waiting without sleeping is not counted. Where others had the processor
+    /// while it waited so, this is the least that it can have been.
     pub fn share(&self) -> f64 {
         self.of_window(self.cpu.saturating_sub(self.spun))
     }

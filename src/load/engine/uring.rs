@@ -54,6 +54,8 @@ pub(in crate::load) struct Uring {
     address: Address,
     ephemeral: bool,
     slots: Vec<Slot>,
+    /// Sockets of closed connections that the submission queue may still name by their number.
+    closing: Vec<OwnedFd>,
     /// What closed connections were sending, by the name of the completion that will come.
     parting: HashMap<u64, Vec<u8>>,
     /// Connections of which there is more to read, although no completion will say so.
@@ -107,6 +109,7 @@ impl Uring {
             ephemeral: address.is_ephemeral(),
             address,
             slots: std::iter::repeat_with(Slot::default).take(connections).collect(),
+            closing: Vec::new(),
             parting: HashMap::new(),
             again: Vec::new(),
             starved: Vec::new(),
@@ -151,6 +154,20 @@ impl Uring {
                 Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
                 _ => Err(Error::System { doing: "waiting for sockets", source: error }),
             },
+        }
+    }
+
+    /// Gives up the sockets of closed connections, after the queue has been handed over: an entry in it that names a
+    /// number would otherwise reach whatever file gets that number next.
+    fn give_up_sockets(&mut self) {
+        if !self.ring.submission().is_empty() && self.enter(0, None).is_err() {
+            return;
+        }
+        if self.ring.submission().is_empty() {
+            for socket in self.closing.drain(..) {
+                // What is in flight holds the file: without this the other side would not see the end.
+                let _ = shutdown(&socket, Shutdown::Both);
+            }
         }
     }
 
@@ -325,10 +342,7 @@ impl Engine for Uring {
     fn close(&mut self, index: usize) {
         let name = self.name(index, Kind::Send);
         let slot = &mut self.slots[index];
-        if let Some(socket) = slot.socket.take() {
-            // What is in flight holds the file: without this the other side would not see the end.
-            let _ = shutdown(&socket, Shutdown::Both);
-        }
+        self.closing.extend(slot.socket.take());
         if slot.is_sending() {
             self.parting.insert(name, std::mem::take(&mut slot.out));
         }
@@ -337,6 +351,7 @@ impl Engine for Uring {
             self.buffers.give_back(piece);
         }
         self.slots[index].generation = generation;
+        self.give_up_sockets();
     }
 
     fn wait(&mut self, longest: Option<u64>, ready: &mut Vec<Ready>) -> Result<(), Error> {
@@ -349,6 +364,9 @@ impl Engine for Uring {
         let longest = if again.is_empty() { longest } else { Some(0) };
         ready.extend(again.into_iter().map(Ready::Readable));
         self.enter(1, longest)?;
+        if !self.closing.is_empty() {
+            self.give_up_sockets();
+        }
         self.reap(ready)
     }
 }

@@ -68,10 +68,13 @@ impl<E: Engine> Worker<'_, E> {
             }
             Ok(())
         } else {
-            while self.task.clock.now() < due {
+            let mut then = now;
+            while then < due {
                 std::hint::spin_loop();
+                then = self.task.clock.now();
             }
-            self.spun += gap;
+            // More than the gap, where another thread got the processor meanwhile.
+            self.spun += then - now;
             // Requests that are due all the time must not keep a stop, or an answer, from being seen.
             self.engine.wait(Some(0), &mut self.ready)
         }
