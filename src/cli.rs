@@ -32,6 +32,9 @@ enum Exit {
     Stopped = 3,
 }
 
+/// The code of what a signal ended, by the convention of shells for SIGINT.
+const INTERRUPTED: u8 = 130;
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)
@@ -49,7 +52,7 @@ struct Arguments {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    done, but something failed: a cell, a check, a probe, a server that never got ready
+  1    done, but something failed: a cell, a check, a probe, a server that never got ready, a request of a load
   2    wrong usage, or an invalid scenario
   3    stopped before anything was measured, or bakeoff itself could not go on
   130  interrupted";

@@ -4,6 +4,8 @@
 
 #[path = "cli/failing.rs"]
 mod failing;
+#[path = "cli/load.rs"]
+mod load;
 #[path = "support/program.rs"]
 mod program;
 

@@ -10,11 +10,12 @@ use bakeoff::plan::expand;
 use bakeoff::scenario::{Options, load};
 use serde_json::Value as Json;
 
-const KINDS: [(SchemaKind, &str); 4] = [
+const KINDS: [(SchemaKind, &str); 5] = [
     (SchemaKind::Scenario, "scenario"),
     (SchemaKind::Plan, "plan"),
     (SchemaKind::Event, "event"),
     (SchemaKind::Result, "result"),
+    (SchemaKind::Load, "load"),
 ];
 
 fn root() -> PathBuf {

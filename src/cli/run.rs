@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use super::check::Planned;
 use super::output::{diagnose, is_dumb, say};
 use super::report::{fold_log, show};
-use super::{Exit, ScenarioArguments, SeedArguments, program};
+use super::{Exit, INTERRUPTED, ScenarioArguments, SeedArguments, program};
 use crate::diagnostic::{Code, Diagnostic, Sources};
 use crate::event::{Event, SCHEMA, SourceFile, Started};
 use crate::plan::{Hole, design};
@@ -46,9 +46,6 @@ pub(super) struct Run {
     #[arg(long)]
     quiet: bool,
 }
-
-/// The code of a run that a signal ended, by the convention of shells for SIGINT.
-const INTERRUPTED: u8 = 130;
 
 impl Run {
     pub(super) fn run(&self) -> ExitCode {

@@ -27,6 +27,8 @@ pub enum Kind {
     Event,
     /// A result.json.
     Result,
+    /// What `load --json` prints.
+    Load,
 }
 
 impl Print {
@@ -44,6 +46,7 @@ impl Kind {
             Self::Plan => of::<crate::plan::Plan>(false),
             Self::Event => of::<crate::event::Line>(false),
             Self::Result => of::<crate::results::Results>(false),
+            Self::Load => of::<super::load::Document>(false),
         };
         let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
         text.push('\n');

@@ -119,6 +119,15 @@ impl Latency {
         Some(value.clamp(self.least, self.greatest))
     }
 
+    /// How many times are not over `ns`, to the histogram's digits.
+    pub fn up_to(&self, ns: u64) -> u64 {
+        match (self.min(), self.max()) {
+            (Some(least), Some(greatest)) if (least..greatest).contains(&ns) => self.histogram.count_between(0, ns),
+            (Some(least), _) if ns >= least => self.count(),
+            _ => 0,
+        }
+    }
+
     /// The histogram as results hold it: HdrHistogram V2, deflated, in base64.
     ///
     /// # Errors
