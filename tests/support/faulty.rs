@@ -38,6 +38,9 @@ pub(crate) enum Delivery {
     Whole,
     /// A write for each.
     Bytes,
+    /// In two writes with a millisecond between them, cut where the number of the request says: over enough requests
+    /// everywhere.
+    Cut,
 }
 
 struct Inner {
@@ -129,9 +132,9 @@ fn serve(mut stream: TcpStream, inner: &Inner) {
         on_connection += 1;
         let number = inner.seen.fetch_add(1, SeqCst) + 1;
         match (inner.script)(&Asked { number, on_connection, head, body }) {
-            Act::Answer(bytes) => write(&mut stream, inner.delivery, &bytes),
+            Act::Answer(bytes) => write(&mut stream, inner.delivery, number, &bytes),
             Act::Last(bytes) => {
-                write(&mut stream, inner.delivery, &bytes);
+                write(&mut stream, inner.delivery, number, &bytes);
                 break;
             }
             Act::Silence => {
@@ -144,7 +147,7 @@ fn serve(mut stream: TcpStream, inner: &Inner) {
 }
 
 /// Writes as asked; a client that is gone shows when it is read from.
-fn write(stream: &mut TcpStream, delivery: Delivery, bytes: &[u8]) {
+fn write(stream: &mut TcpStream, delivery: Delivery, number: u64, bytes: &[u8]) {
     match delivery {
         Delivery::Whole => {
             let _ = stream.write_all(bytes);
@@ -152,6 +155,12 @@ fn write(stream: &mut TcpStream, delivery: Delivery, bytes: &[u8]) {
         Delivery::Bytes => bytes.chunks(1).for_each(|byte| {
             let _ = stream.write_all(byte);
         }),
+        Delivery::Cut => {
+            let (first, rest) = bytes.split_at(number as usize % bytes.len().max(1));
+            let _ = stream.write_all(first);
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            let _ = stream.write_all(rest);
+        }
     }
 }
 
