@@ -16,7 +16,7 @@ fn ran(server: &Secure, tls: &str) -> (Option<i32>, String, Json) {
         [servers.s]
         url = "{}"
         {tls}
-        ready = {{ http = "/ready" }}
+        ready = {{ http = "/ready", timeout = "5s" }}
         [probes.p]
         request = "GET /probed"
         expect = {{ status = 200, body = "GET /probed HTTP/1.1" }}

@@ -24,14 +24,18 @@ pub(super) fn wait(fleet: &mut Fleet, site: &Site<'_>, server: &Server) -> Resul
     let began = fleet.live(server).and_then(|live| live.process.as_ref().map(crate::process::Process::started));
     let deadline = began.unwrap_or_else(Instant::now) + server.ready.timeout;
     let mut asker = Asker::new(site, server)?;
+    let mut known: Option<String> = None;
     loop {
+        let has_time = deadline.saturating_duration_since(Instant::now()) >= PATIENCE;
         if site.options.interrupt.count() > 0 {
             return Err(Trouble::Interrupted);
         }
-        let why = match asker.ask(fleet, deadline)? {
+        match asker.ask(fleet, deadline)? {
             Ok(()) => return Ok(Instant::now()),
-            Err(why) => why,
-        };
+            // What is asked shortly before the end may be cut short, and then says less than what is known.
+            Err(why) if has_time || known.is_none() => known = Some(why),
+            Err(_) => {}
+        }
         if let Some(live) = fleet.live(server)
             && live.exited()
         {
@@ -41,6 +45,7 @@ pub(super) fn wait(fleet: &mut Fleet, site: &Site<'_>, server: &Server) -> Resul
             return Err(trouble);
         }
         if Instant::now() >= deadline {
+            let why = known.unwrap_or_default();
             let unready = fleet.live(server).map(|live| live.unready(site, server, &why));
             return Err(unready.map_or(Trouble::Interrupted, Trouble::from));
         }
