@@ -166,7 +166,7 @@ impl<'a, E: Engine> Worker<'a, E> {
             let next = (begun + OPENED_AT_ONCE).min(self.connections.len());
             for index in begun..next {
                 let now = self.task.clock.now();
-                self.take_up(index, index % parts, now);
+                self.take_up(index, index % parts, now, now);
                 self.send(index)?;
             }
             begun = next;

@@ -35,7 +35,7 @@ impl<E: Engine> Worker<'_, E> {
                 break;
             }
             let part = self.draws.next();
-            self.take_up(index, part, now);
+            self.take_up(index, part, now, now);
         }
         self.send(index)
     }
@@ -73,7 +73,7 @@ impl<E: Engine> Worker<'_, E> {
             }
             self.schedule.advance();
             let part = self.draws.next();
-            self.take_up(index, part, due);
+            self.take_up(index, part, due, now);
             self.line_up(index);
             self.send(index)?;
         }
@@ -89,10 +89,10 @@ impl<E: Engine> Worker<'_, E> {
         self.report();
     }
 
-    /// Begins a request that was due at a time.
-    pub(super) fn take_up(&mut self, index: usize, part: usize, due: u64) {
+    /// Begins a request at `now` that was due at a time.
+    pub(super) fn take_up(&mut self, index: usize, part: usize, due: u64, now: u64) {
         self.busy += 1;
-        self.hushed = self.hushed.min(due);
+        self.hushed = self.hushed.min(now);
         self.tally.begin(part);
         let deadline = due.saturating_add(self.task.timeout).min(self.latest);
         self.connections[index].take_up(Pending { part, sample: Sample::due(due), deadline });
