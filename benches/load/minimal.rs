@@ -14,6 +14,11 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 const ANSWER: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 29\r\n\r\n{\"message\":\"hello\",\"ok\":true}";
 
+/// The same for a client of HTTP/1.0, such as ab, which else waits for the end of the connection.
+const KEPT: &[u8] =
+    b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Type: application/json\r\nContent-Length: 29\r\n\r\n\
+    {\"message\":\"hello\",\"ok\":true}";
+
 /// How a request ends.
 const END: &[u8] = b"\r\n\r\n";
 
@@ -78,10 +83,12 @@ fn answer(socket: &OwnedFd, input: &[u8], count: &mut u64) {
     }
     let requests = input.windows(END.len()).filter(|window| *window == END).count();
     *count += requests as u64;
+    let line = input.iter().position(|byte| *byte == b'\r').unwrap_or(0);
+    let whole = if input[..line].ends_with(b"1.0") { KEPT } else { ANSWER };
     let sent = if requests == 1 {
-        rustix::net::send(socket, ANSWER, SendFlags::NOSIGNAL)
+        rustix::net::send(socket, whole, SendFlags::NOSIGNAL)
     } else {
-        rustix::net::send(socket, &ANSWER.repeat(requests), SendFlags::NOSIGNAL)
+        rustix::net::send(socket, &whole.repeat(requests), SendFlags::NOSIGNAL)
     };
     // Answers are so small that they fit; a client that is gone shows when it is read from.
     let _ = sent;
