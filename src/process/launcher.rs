@@ -25,6 +25,9 @@ pub(super) const WORD: &str = "__launch";
 /// How long it goes on killing a tree before it says what is still there.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long it goes on looking for the names of processes that are gone before they are named.
+const LOOKS: Duration = Duration::from_secs(1);
+
 /// Between two attempts at killing a tree, unless the death of a child comes first.
 const RETRY: Duration = Duration::from_millis(10);
 
@@ -189,6 +192,8 @@ impl Watch {
 
     /// Ends the tree, reports and returns, which ends this process.
     fn end(mut self, settle: Duration) {
+        // Against a tree that forks faster than it is looked through or killed; only root may.
+        let _ = rustix::process::setpriority_process(None, -20);
         self.reap();
         let mut ended = Ended { killed: self.exit.is_none(), ..Ended::default() };
         let me = std::process::id();
@@ -198,15 +203,15 @@ impl Watch {
                 self.step(Some(settled.saturating_sub(now())), false);
             }
             // One that lives only to start the next may be gone before it is named: some more looks find another.
+            let looked = now() + LOOKS;
             ended.left = (0..100)
+                .take_while(|_| now() < looked)
                 .map_while(|_| self.reap().then(|| tree::name(&tree::descendants(me))))
                 .find(|names| !names.is_empty())
                 .unwrap_or_default();
             ended.held_output = ended.left.clone();
             ended.held_output.retain(|one| self.outputs.iter().flatten().any(|output| output.held_by(one.pid)));
         }
-        // Against a tree that forks faster than it is killed; only root may.
-        let _ = rustix::process::setpriority_process(None, -20);
         self.kill(now() + PATIENCE);
         ended.survivors = tree::name(&tree::descendants(me));
         for (output, stream) in std::mem::take(&mut self.outputs).into_iter().zip([Stream::Stdout, Stream::Stderr]) {
