@@ -7,6 +7,7 @@
 //! To add another time to send, extend `schedule`; another way a request can end, [`Kind`] and `fault`; another framing,
 //! `response`; another way to move bytes, an `engine`; another protocol, a module beside `worker`.
 
+mod books;
 mod chunked;
 mod connection;
 mod engine;
@@ -199,7 +200,7 @@ fn work(
     thread: usize,
     engine: impl engine::Engine,
     secured: Option<&Secured>,
-) -> Result<worker::Share, Error> {
+) -> Result<books::Share, Error> {
     match secured {
         None => Worker::new(task, thread, engine).run(),
         Some(Secured { config, name }) => {

@@ -4,9 +4,10 @@
 //! when the connection must be looked at again. It moves no bytes and reads no clock; what an end means is the worker's
 //! business.
 
+use super::books::Pending;
 use super::mix::Mix;
 use super::response::Reader;
-use super::schedule::{NEVER, Sample};
+use super::schedule::NEVER;
 use std::collections::VecDeque;
 
 /// The first pause before a refused connection is tried again, in ns.
@@ -29,16 +30,6 @@ pub(super) enum Stage {
     Connecting,
     /// Open.
     Open,
-}
-
-/// A request that has no end yet.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Pending {
-    /// Which part of the mix it is.
-    pub(super) part: usize,
-    pub(super) sample: Sample,
-    /// When it is over without an answer.
-    pub(super) deadline: u64,
 }
 
 /// One connection and its requests.

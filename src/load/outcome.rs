@@ -2,10 +2,10 @@
 //!
 //! In come the shares of the threads, out comes one outcome. What the figures say of the generator is in `limits`.
 
+use super::books::Share;
 use super::latency::Latency;
 use super::target::Address;
 use super::task::Task;
-use super::worker::Share;
 use super::{Counts, Error, Kept, Second, Thread};
 use std::time::Duration;
 

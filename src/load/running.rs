@@ -2,9 +2,9 @@
 //!
 //! Nothing here waits without bound: a stop wakes every thread even while the server is silent.
 
+use super::books::Share;
 use super::files::OpenFiles;
 use super::task::Task;
-use super::worker::Share;
 use super::{Error, Outcome, Second};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;

@@ -10,10 +10,9 @@
 
 use super::{BUFFER, Worker};
 use crate::load::Error;
-use crate::load::connection::{Connection, Pending, Stage};
+use crate::load::connection::{Connection, Stage};
 use crate::load::engine::{Broken, Engine};
 use crate::load::fault::Fault;
-use crate::load::schedule::{NEVER, Origin, Sample};
 
 /// How many requests that are due are begun, or ended, before sockets are looked at again.
 const AT_ONCE: usize = 256;
@@ -24,17 +23,17 @@ const READS: usize = 16;
 impl<E: Engine> Worker<'_, E> {
     /// Takes up what a connection can carry now.
     pub(super) fn next(&mut self, index: usize) -> Result<(), Error> {
-        if self.task.rate.is_some() {
+        if self.books.task.rate.is_some() {
             self.line_up(index);
             self.send(index)?;
             return self.dispatch();
         }
         while self.is_free(&self.connections[index]) {
-            let now = self.task.clock.now();
-            if !self.schedule.take(now) {
+            let now = self.books.task.clock.now();
+            if !self.books.schedule.take(now) {
                 break;
             }
-            let part = self.draws.next();
+            let part = self.books.draw();
             self.take_up(index, part, now, now);
         }
         self.send(index)
@@ -42,7 +41,7 @@ impl<E: Engine> Worker<'_, E> {
 
     /// Whether a connection could carry another request.
     pub(super) fn is_free(&self, connection: &Connection) -> bool {
-        connection.stage != Stage::Pausing && connection.pending().len() < self.task.pipeline
+        connection.stage != Stage::Pausing && connection.pending().len() < self.books.task.pipeline
     }
 
     /// Puts a free connection at the end of the line.
@@ -56,14 +55,14 @@ impl<E: Engine> Worker<'_, E> {
     /// Begins the requests of an open loop that are due, as long as connections are free; ends those that are over.
     pub(super) fn dispatch(&mut self) -> Result<(), Error> {
         for _ in 0..AT_ONCE {
-            let Some(due) = self.schedule.next_due() else { break };
-            let now = self.task.clock.now();
-            if due > now || now >= self.schedule.until {
+            let Some(due) = self.books.schedule.next_due() else { break };
+            let now = self.books.task.clock.now();
+            if due > now || now >= self.books.schedule.until {
                 break;
             }
-            if due.saturating_add(self.task.timeout) <= now {
-                self.schedule.advance();
-                self.expire(now);
+            if due.saturating_add(self.books.task.timeout) <= now {
+                self.books.schedule.advance();
+                self.books.expire(now);
                 continue;
             }
             let Some(index) = self.line.pop_front() else { break };
@@ -71,8 +70,8 @@ impl<E: Engine> Worker<'_, E> {
             if !self.is_free(&self.connections[index]) {
                 continue;
             }
-            self.schedule.advance();
-            let part = self.draws.next();
+            self.books.schedule.advance();
+            let part = self.books.draw();
             self.take_up(index, part, due, now);
             self.line_up(index);
             self.send(index)?;
@@ -80,23 +79,10 @@ impl<E: Engine> Worker<'_, E> {
         Ok(())
     }
 
-    /// Ends a request for which there was no connection in time.
-    fn expire(&mut self, now: u64) {
-        let part = self.draws.next();
-        self.tally.begin(part);
-        self.tally.expired += 1;
-        self.tally.fail(part, now, &Fault::Expired, Default::default);
-        self.report();
-    }
-
     /// Begins a request at `now` that was due at a time.
     pub(super) fn take_up(&mut self, index: usize, part: usize, due: u64, now: u64) {
-        self.busy += 1;
-        self.hushed = self.hushed.min(now);
-        self.tally.begin(part);
-        let deadline = due.saturating_add(self.task.timeout).min(self.latest);
-        self.connections[index].take_up(Pending { part, sample: Sample::due(due), deadline });
-        self.report();
+        let pending = self.books.begin(part, due, now);
+        self.connections[index].take_up(pending);
     }
 
     /// Sends what a connection has, or makes it.
@@ -105,10 +91,10 @@ impl<E: Engine> Worker<'_, E> {
         match connection.stage {
             Stage::Open => self.push(index),
             Stage::Closed if connection.first().is_some() => {
-                let now = self.task.clock.now();
+                let now = self.books.task.clock.now();
                 connection.stage = Stage::Connecting;
                 connection.dialed = now;
-                self.tally.connections += 1;
+                self.books.tally.connections += 1;
                 self.wake = self.wake.min(connection.wake());
                 match self.engine.connect(index)? {
                     Some(broken) => self.refused(index, broken),
@@ -121,7 +107,8 @@ impl<E: Engine> Worker<'_, E> {
 
     /// Sends what can be sent now. A connection that is gone shows when it is read.
     pub(super) fn push(&mut self, index: usize) -> Result<(), Error> {
-        let Self { task, connections, engine, tally, room, .. } = self;
+        let Self { books, connections, engine, room, .. } = self;
+        let task = books.task;
         let connection = &mut connections[index];
         if connection.stage != Stage::Open {
             return Ok(());
@@ -130,14 +117,7 @@ impl<E: Engine> Worker<'_, E> {
             let now = task.clock.now();
             let Some(bytes) = connection.outgoing(&task.mix, now, room) else { break };
             let Ok(Some(taken)) = engine.write(index, bytes) else { break };
-            connection.wrote(taken, now, &task.mix, |pending| {
-                if task.origin == Origin::Sent {
-                    pending.deadline = now.saturating_add(task.timeout).min(self.latest);
-                }
-                if task.rate.is_some() {
-                    tally.sent(pending.sample);
-                }
-            });
+            connection.wrote(taken, now, &task.mix, |pending| books.sent(pending));
         }
         self.wake = self.wake.min(connection.wake());
         Ok(())
@@ -145,20 +125,20 @@ impl<E: Engine> Worker<'_, E> {
 
     /// A connection is made.
     pub(super) fn connected(&mut self, index: usize) -> Result<(), Error> {
-        let now = self.task.clock.now();
+        let now = self.books.task.clock.now();
         let connection = &mut self.connections[index];
-        if now >= self.schedule.until || connection.stage != Stage::Connecting {
+        if now >= self.books.schedule.until || connection.stage != Stage::Connecting {
             return Ok(());
         }
         connection.connected();
-        self.connect.record(now - connection.dialed);
+        self.books.connect.record(now - connection.dialed);
         self.push(index)
     }
 
     /// A connection could not be made: every request that waited for it ends.
     pub(super) fn refused(&mut self, index: usize, broken: Broken) -> Result<(), Error> {
-        let now = self.task.clock.now();
-        if now < self.schedule.until {
+        let now = self.books.task.clock.now();
+        if now < self.books.schedule.until {
             self.give_up(index, now, &Fault::Connect(broken));
         }
         Ok(())
@@ -183,8 +163,8 @@ impl<E: Engine> Worker<'_, E> {
                 return Ok(());
             }
             let read = self.engine.read(index, &mut self.buffer);
-            let now = self.task.clock.now();
-            if now >= self.schedule.until {
+            let now = self.books.task.clock.now();
+            if now >= self.books.schedule.until {
                 return Ok(());
             }
             let reader = &self.connections[index].reader;
@@ -199,7 +179,7 @@ impl<E: Engine> Worker<'_, E> {
                     return self.close(index, now, end);
                 }
                 Ok(Some(bytes)) => {
-                    self.tally.received += bytes as u64;
+                    self.books.tally.received += bytes as u64;
                     self.consume(index, bytes, now)?;
                     if bytes < BUFFER {
                         return Ok(());
@@ -217,10 +197,10 @@ impl<E: Engine> Worker<'_, E> {
             let connection = &mut self.connections[index];
             let first = connection.first().filter(|_| connection.on_the_wire() > 0);
             let Some(first) = first else {
-                self.tally.unasked += 1;
+                self.books.tally.unasked += 1;
                 return self.close(index, now, Ok(()));
             };
-            let bodiless = self.task.mix.part(first.part).bodiless;
+            let bodiless = self.books.task.mix.part(first.part).bodiless;
             match connection.reader.feed(&self.buffer[at..length], bodiless) {
                 Err(fault) => return self.close(index, now, Err(fault)),
                 Ok(None) => return Ok(()),
@@ -229,7 +209,7 @@ impl<E: Engine> Worker<'_, E> {
             if at < length && connection.on_the_wire() == 1 {
                 return self.close(index, now, Err(Fault::Protocol("bytes came after a whole answer")));
             }
-            if !(self.task.keep_alive && connection.reader.is_persistent() && connection.has_sent_first()) {
+            if !(self.books.task.keep_alive && connection.reader.is_persistent() && connection.has_sent_first()) {
                 return self.close(index, now, Ok(()));
             }
             self.end_first(index, now, Ok(()));
@@ -256,21 +236,10 @@ impl<E: Engine> Worker<'_, E> {
     /// Ends the first request of a connection, and counts it.
     fn end_first(&mut self, index: usize, now: u64, end: Result<(), Fault>) {
         let connection = &mut self.connections[index];
-        let Some(&Pending { part, sample, .. }) = connection.first() else { return };
-        let answer = connection.reader.answer();
-        let expect = &self.task.mix.part(part).expect;
-        let end = end.and_then(|()| answer.map_or(Err(Fault::Closed), |(status, got)| expect.judge(status, got)));
-        match &end {
-            Ok(()) => self.tally.ok(part, now, sample.latency(self.task.origin, now)),
-            Err(fault) => self.tally.fail(part, now, fault, || connection.reader.excerpt()),
-        }
+        let Some(&first) = connection.first() else { return };
+        let reader = &connection.reader;
+        self.books.end(first, now, (end, reader.answer()), || reader.excerpt());
         connection.end_first();
-        self.busy -= 1;
-        if answer.is_some() {
-            self.tally.answered += 1;
-            self.hushed = if self.busy > 0 { now } else { NEVER };
-        }
-        self.report();
     }
 
     /// A time has come that a connection waited for.

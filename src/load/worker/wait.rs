@@ -34,7 +34,7 @@ impl<E: Engine> Worker<'_, E> {
             return Ok(true);
         }
         // What was due before the end of the window is done even when the thread wakes after it.
-        let now = self.inside();
+        let now = self.books.inside();
         if now >= self.wake {
             self.wake = NEVER;
             for index in 0..self.connections.len() {
@@ -51,11 +51,11 @@ impl<E: Engine> Worker<'_, E> {
     /// Waits for sockets, and for the next time at which there is something to do.
     fn wait(&mut self, latest: u64) -> Result<(), Error> {
         let due = self.next_due();
-        let until = latest.min(self.wake).min(self.schedule.until).min(self.given_up()).min(due);
+        let until = latest.min(self.wake).min(self.books.schedule.until).min(self.books.given_up()).min(due);
         if until == NEVER {
             return self.engine.wait(None, &mut self.ready);
         }
-        let now = self.task.clock.now();
+        let now = self.books.task.clock.now();
         let gap = until.saturating_sub(now);
         if !(self.spins && until == due) {
             self.engine.wait(Some(gap), &mut self.ready)
@@ -64,17 +64,17 @@ impl<E: Engine> Worker<'_, E> {
         } else if gap > GUARD {
             self.engine.wait(Some(0), &mut self.ready)?;
             if self.ready.is_empty() {
-                self.spun += self.task.clock.now() - now;
+                self.books.spun += self.books.task.clock.now() - now;
             }
             Ok(())
         } else {
             let mut then = now;
             while then < due {
                 std::hint::spin_loop();
-                then = self.task.clock.now();
+                then = self.books.task.clock.now();
             }
             // More than the gap, where another thread got the processor meanwhile.
-            self.spun += then - now;
+            self.books.spun += then - now;
             // Requests that are due all the time must not keep a stop, or an answer, from being seen.
             self.engine.wait(Some(0), &mut self.ready)
         }
@@ -82,15 +82,10 @@ impl<E: Engine> Worker<'_, E> {
 
     /// When the next request of an open loop is to be sent, or is over for want of a connection.
     fn next_due(&self) -> u64 {
-        match self.schedule.next_due() {
-            Some(due) if self.line.is_empty() => due.saturating_add(self.task.timeout),
+        match self.books.schedule.next_due() {
+            Some(due) if self.line.is_empty() => due.saturating_add(self.books.task.timeout),
             Some(due) => due,
             None => NEVER,
         }
-    }
-
-    /// The time, or the last of the window if that is over.
-    pub(super) fn inside(&self) -> u64 {
-        self.task.clock.now().min(self.schedule.until - 1)
     }
 }
