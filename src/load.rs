@@ -5,7 +5,7 @@
 //! owns its connections, histograms and counters; what threads share is in `task`.
 //!
 //! To add another time to send, extend `schedule`; another way a request can end, [`Kind`] and `fault`; another framing,
-//! `response`; another way to move bytes, an `engine`; another protocol, a module beside `worker`.
+//! `response`; another way to move bytes, an `engine`; another protocol, a module beside `worker` and `h2`, which share `books`.
 
 mod books;
 mod chunked;
@@ -14,6 +14,7 @@ mod engine;
 mod fault;
 mod files;
 mod generator;
+mod h2;
 mod latency;
 mod limits;
 mod mix;
@@ -33,7 +34,7 @@ pub use fault::Kind;
 pub use generator::Thread;
 pub use latency::Latency;
 pub use limits::{Limit, ServerCpu};
-pub use options::{Engine, Expect, Options, Part, Stop};
+pub use options::{Engine, Expect, Options, Part, Protocol, Stop};
 pub use outcome::{Ending, Named, Outcome, Pace};
 pub use request::{Body, Request};
 pub use running::{Progress, Running};
@@ -45,6 +46,7 @@ use crate::trust::server_name;
 use engine::epoll::Epoll;
 use engine::tls::Tls;
 use engine::uring::Uring;
+use request::Wire;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::io;
@@ -167,22 +169,59 @@ impl Error {
 /// wrong later is told by [`Running::finish`].
 pub fn start(options: Options) -> Result<Running, Error> {
     options.check()?;
-    let mix = mix::Mix::new(&options)?;
+    let messages = Messages::new(&options)?;
+    let mix = mix::Mix::new(&options);
     let address = options.target.resolve(options.timeout)?;
-    let files = files::OpenFiles::allow(options.connections)?;
+    let files = files::OpenFiles::allow(options.connections * messages.descriptors())?;
     let secured = options.target.is_tls().then(|| Secured::new(&options)).transpose()?;
     let uring = wants_uring(options.engine)?;
     Running::spawn(task::Task::new(options, mix, address)?, files, move |task, thread| {
         generator::settle_down(&task.cpus_of(thread))?;
+        let wires = match &messages {
+            Messages::Http1(wires) => wires,
+            Messages::Http2(forms) => return h2::run(task, thread, forms, secured.as_ref()),
+        };
         let (address, connections) = (task.address.clone(), task.connections_of(thread));
         if uring {
             let engine = Uring::new(address, connections, task.stopping.as_fd())?;
-            work(task, thread, engine, secured.as_ref())
+            work(task, wires, thread, (engine, secured.as_ref()))
         } else {
             let engine = Epoll::new(address, connections, task.stopping.as_fd())?;
-            work(task, thread, engine, secured.as_ref())
+            work(task, wires, thread, (engine, secured.as_ref()))
         }
     })
+}
+
+/// The requests of a load as its protocol has them.
+#[derive(Clone)]
+enum Messages {
+    Http1(Arc<[Wire]>),
+    Http2(Arc<[h2::Form]>),
+}
+
+impl Messages {
+    /// Checks and writes out every request.
+    fn new(options: &Options) -> Result<Self, Error> {
+        let requests = options.requests.iter().map(|part| &part.request);
+        match options.protocol {
+            Protocol::Http1 => {
+                let wires = requests.map(|request| Wire::new(&options.target, request, options.keep_alive));
+                wires.collect::<Result<_, _>>().map(Self::Http1)
+            }
+            Protocol::Http2 => {
+                let forms = requests.map(|request| h2::Form::new(&options.target, request));
+                forms.collect::<Result<_, _>>().map(Self::Http2)
+            }
+        }
+    }
+
+    /// How many files a connection may have open: in HTTP/2 the one before it may still be ending.
+    fn descriptors(&self) -> usize {
+        match self {
+            Self::Http1(_) => 1,
+            Self::Http2(_) => 2,
+        }
+    }
 }
 
 /// Whether io_uring is to be used: where it is asked for, and where the choice is free and the kernel permits it.
@@ -196,16 +235,17 @@ fn wants_uring(engine: Engine) -> Result<bool, Error> {
 
 /// Does a thread's work with an engine, over TLS where that is asked for.
 fn work(
-    task: &task::Task,
+    task: &Arc<task::Task>,
+    wires: &[Wire],
     thread: usize,
-    engine: impl engine::Engine,
-    secured: Option<&Secured>,
+    (engine, secured): (impl engine::Engine, Option<&Secured>),
 ) -> Result<books::Share, Error> {
     match secured {
-        None => Worker::new(task, thread, engine).run(),
+        None => Worker::new(task, wires, thread, engine).run(),
         Some(Secured { config, name }) => {
             let connections = task.connections_of(thread);
-            Worker::new(task, thread, Tls::new(engine, connections, Arc::clone(config), name.clone())).run()
+            let engine = Tls::new(engine, connections, Arc::clone(config), name.clone());
+            Worker::new(task, wires, thread, engine).run()
         }
     }
 }
@@ -219,7 +259,7 @@ struct Secured {
 
 impl Secured {
     fn new(options: &Options) -> Result<Self, Error> {
-        let config = options.trust.config(&[b"http/1.1"])?;
+        let config = options.trust.config(&[options.protocol.name().as_bytes()])?;
         Ok(Self { config, name: server_name(options.target.host())? })
     }
 }

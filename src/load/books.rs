@@ -46,8 +46,8 @@ pub(super) struct Share {
 }
 
 /// The books of one thread while they are kept.
-pub(super) struct Books<'a> {
-    pub(super) task: &'a Task,
+pub(super) struct Books {
+    task: Arc<Task>,
     thread: usize,
     draws: Draws,
     pub(super) schedule: Schedule,
@@ -72,11 +72,10 @@ struct Window {
     before: Thread,
 }
 
-impl<'a> Books<'a> {
+impl Books {
     /// Empty ones, of an opening that has not begun.
-    pub(super) fn new(task: &'a Task, thread: usize) -> Self {
+    pub(super) fn new(task: Arc<Task>, thread: usize) -> Self {
         Self {
-            task,
             thread,
             draws: task.mix.draws(thread),
             schedule: Schedule::opening(),
@@ -87,6 +86,7 @@ impl<'a> Books<'a> {
             latest: NEVER,
             hushed: NEVER,
             window: None,
+            task,
         }
     }
 

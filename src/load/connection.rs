@@ -5,16 +5,16 @@
 //! business.
 
 use super::books::Pending;
-use super::mix::Mix;
+use super::request::Wire;
 use super::response::Reader;
 use super::schedule::NEVER;
 use std::collections::VecDeque;
 
 /// The first pause before a refused connection is tried again, in ns.
-const FIRST_PAUSE: u64 = 10_000_000;
+pub(super) const FIRST_PAUSE: u64 = 10_000_000;
 
 /// The longest.
-const LONGEST_PAUSE: u64 = 1_000_000_000;
+pub(super) const LONGEST_PAUSE: u64 = 1_000_000_000;
 
 /// How many bytes of several requests go out at once.
 const TOGETHER: usize = 64 * 1024;
@@ -116,12 +116,12 @@ impl Connection {
     }
 
     /// What is to be sent at `now`: of one request, or of several, put together in `room`.
-    pub(super) fn outgoing<'a>(&mut self, mix: &'a Mix, now: u64, room: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+    pub(super) fn outgoing<'a>(&mut self, wires: &'a [Wire], now: u64, room: &'a mut Vec<u8>) -> Option<&'a [u8]> {
         if self.resume != NEVER && self.resume > now {
             return None;
         }
         self.resume = NEVER;
-        let wire = &mix.part(self.pending.get(self.sent)?.part).wire;
+        let wire = &wires[self.pending.get(self.sent)?.part];
         let rest = &wire.bytes[self.position..wire.piece_end(self.position)];
         let is_last = self.sent + 1 == self.pending.len();
         if is_last || wire.has_pauses() || rest.len() > TOGETHER {
@@ -130,7 +130,7 @@ impl Connection {
         room.clear();
         room.extend_from_slice(rest);
         for next in self.pending.range(self.sent + 1..) {
-            let wire = &mix.part(next.part).wire;
+            let wire = &wires[next.part];
             if wire.has_pauses() || room.len() + wire.bytes.len() > TOGETHER {
                 break;
             }
@@ -140,14 +140,14 @@ impl Connection {
     }
 
     /// So many bytes of what is outgoing were taken at `now`; `sent` is told of each request whose first byte was.
-    pub(super) fn wrote(&mut self, mut bytes: usize, now: u64, mix: &Mix, mut sent: impl FnMut(&mut Pending)) {
+    pub(super) fn wrote(&mut self, mut bytes: usize, now: u64, wires: &[Wire], mut sent: impl FnMut(&mut Pending)) {
         while bytes > 0 {
             let Some(pending) = self.pending.get_mut(self.sent) else { return };
             if self.position == 0 {
                 pending.sample.sent = now;
                 sent(pending);
             }
-            let wire = &mix.part(pending.part).wire;
+            let wire = &wires[pending.part];
             let taken = bytes.min(wire.bytes.len() - self.position);
             bytes -= taken;
             self.position += taken;

@@ -76,7 +76,7 @@ pub(super) trait Engine {
 }
 
 /// A socket for a connection to `address`.
-fn socket(address: &Address, nonblocking: bool) -> Result<OwnedFd, Error> {
+pub(super) fn socket(address: &Address, nonblocking: bool) -> Result<OwnedFd, Error> {
     let family = match address {
         Address::Tcp(address) if address.is_ipv4() => AddressFamily::INET,
         Address::Tcp(_) => AddressFamily::INET6,
@@ -96,7 +96,7 @@ fn socket(address: &Address, nonblocking: bool) -> Result<OwnedFd, Error> {
 
 /// What a refusal of the system at connecting means: that this server cannot be reached, or that the generator cannot
 /// go on.
-fn refused(errno: Errno, address: &Address) -> Result<Broken, Error> {
+pub(super) fn refused(errno: Errno, address: &Address) -> Result<Broken, Error> {
     match address {
         Address::Tcp(tcp) if errno == Errno::ADDRNOTAVAIL && super::target::is_routed(*tcp) => {
             Err(Error::Ports { address: *tcp })
@@ -106,7 +106,7 @@ fn refused(errno: Errno, address: &Address) -> Result<Broken, Error> {
 }
 
 /// Whether a socket is connected to itself.
-fn is_own(socket: &OwnedFd) -> bool {
+pub(super) fn is_own(socket: &OwnedFd) -> bool {
     let own = rustix::net::getsockname(socket).ok();
     own.is_some() && own == rustix::net::getpeername(socket).ok().flatten()
 }

@@ -17,7 +17,7 @@ pub enum Kind {
     Connect,
     /// The connection ended before the answer's head was whole, or broke in a body that only its end delimits.
     Reset,
-    /// What came is not an HTTP/1.1 answer, or more than one.
+    /// What came is no answer of the load's protocol, or more than one.
     Protocol,
 }
 
@@ -65,6 +65,12 @@ pub(super) enum Fault {
     Broken(Broken),
     #[error("{0}")]
     Protocol(&'static str),
+    #[error("the request was broken off before an answer: {0}")]
+    Ended(String),
+    #[error("the answer was broken off after {got} body bytes: {why}")]
+    Cut { got: u64, why: String },
+    #[error("what came is not an answer of HTTP/2: {0}")]
+    Http2(String),
 }
 
 impl Fault {
@@ -72,11 +78,11 @@ impl Fault {
     pub(super) fn kind(&self) -> Kind {
         match self {
             Self::Status(_) => Kind::Status,
-            Self::Short { .. } | Self::Unfinished { .. } | Self::Length { .. } => Kind::Body,
+            Self::Short { .. } | Self::Unfinished { .. } | Self::Length { .. } | Self::Cut { .. } => Kind::Body,
             Self::Timeout | Self::Expired | Self::Behind => Kind::Timeout,
             Self::Connect(_) | Self::ConnectTimeout => Kind::Connect,
-            Self::Closed | Self::Broken(_) => Kind::Reset,
-            Self::Protocol(_) => Kind::Protocol,
+            Self::Closed | Self::Broken(_) | Self::Ended(_) => Kind::Reset,
+            Self::Protocol(_) | Self::Http2(_) => Kind::Protocol,
         }
     }
 }

@@ -1,20 +1,17 @@
-//! Which request is sent next: in come the parts of a load and a seed, out come their bytes, drawn by weight.
+//! Which request is sent next: in come the parts of a load and a seed, out come draws by weight.
 //!
 //! The opening takes the parts in turn. The window draws them, thread by thread from a stream of its own, so that a run
 //! with the same seed and threads sends the same sequence whatever the server does.
 
-use super::request::Wire;
-use super::{Error, Expect, Options};
+use super::{Expect, Options};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// A part of a load as it is sent and judged.
+/// A part of a load as it is judged.
 #[derive(Debug)]
-pub(super) struct Sent {
+pub(super) struct Judged {
     /// Its name in a mix.
     pub(super) name: Option<String>,
-    /// Its bytes.
-    pub(super) wire: Wire,
     /// Which answers are good.
     pub(super) expect: Expect,
     /// Whether its answers have no body (RFC 9112, 6.3).
@@ -24,38 +21,35 @@ pub(super) struct Sent {
 /// All parts.
 #[derive(Debug)]
 pub(super) struct Mix {
-    parts: Vec<Sent>,
+    parts: Vec<Judged>,
     /// For each part the share of all weights that it and those before it have; the last is 1.
     bounds: Vec<f64>,
     seed: u64,
 }
 
 impl Mix {
-    /// Checks and writes out every request.
-    pub(super) fn new(options: &Options) -> Result<Self, Error> {
-        let sent = |part: &super::Part| {
-            Ok(Sent {
-                name: part.name.clone(),
-                wire: Wire::new(&options.target, &part.request, options.keep_alive)?,
-                expect: part.expect.clone(),
-                bodiless: part.request.method == "HEAD",
-            })
+    /// The parts of checked options.
+    pub(super) fn new(options: &Options) -> Self {
+        let judged = |part: &super::Part| Judged {
+            name: part.name.clone(),
+            expect: part.expect.clone(),
+            bodiless: part.request.method == "HEAD",
         };
-        let parts = options.requests.iter().map(sent).collect::<Result<Vec<_>, Error>>()?;
+        let parts = options.requests.iter().map(judged).collect();
         let all: f64 = options.requests.iter().map(|part| part.weight).sum();
         let mut sum = 0.0;
         let mut bounds: Vec<f64> = options.requests.iter().map(|part| (sum += part.weight, sum / all).1).collect();
         bounds.iter_mut().last().into_iter().for_each(|last| *last = 1.0);
-        Ok(Self { parts, bounds, seed: options.seed })
+        Self { parts, bounds, seed: options.seed }
     }
 
     /// The parts, in the order of the options.
-    pub(super) fn parts(&self) -> &[Sent] {
+    pub(super) fn parts(&self) -> &[Judged] {
         &self.parts
     }
 
     /// A part.
-    pub(super) fn part(&self, index: usize) -> &Sent {
+    pub(super) fn part(&self, index: usize) -> &Judged {
         &self.parts[index]
     }
 
@@ -97,7 +91,7 @@ mod tests {
         options.seed = seed;
         let part = |&weight: &f64| Part { weight, ..options.requests[0].clone() };
         options.requests = weights.iter().map(part).collect();
-        Mix::new(&options).unwrap()
+        Mix::new(&options)
     }
 
     #[test]

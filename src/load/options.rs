@@ -33,12 +33,15 @@ pub struct Options {
     /// Requests per second over all connections: an open loop, in which request i is due i / rate after the window
     /// began. None is a closed loop, in which a connection sends its next request when it has its answer.
     pub rate: Option<f64>,
-    /// How many requests may be under way on one connection, at least 1.
+    /// How many requests may be under way on one connection, at least 1: one behind the other in HTTP/1.1, each on a
+    /// stream of its own in HTTP/2.
     pub pipeline: usize,
     /// The longest that a connection may take to be made, and a request to be answered; at most an hour.
     pub timeout: Duration,
     /// Whether connections are kept for the next request. Where not, connecting is part of each latency.
     pub keep_alive: bool,
+    /// What is spoken.
+    pub protocol: Protocol,
     /// Which certificates are believed, where the target speaks TLS.
     pub trust: Trust,
     /// Threads, at most one per connection.
@@ -66,6 +69,7 @@ impl Options {
             pipeline: 1,
             timeout: Duration::from_secs(10),
             keep_alive: true,
+            protocol: Protocol::Http1,
             trust: Trust::System,
             threads: 1,
             cpus: Vec::new(),
@@ -96,6 +100,25 @@ pub enum Stop {
     Duration(Duration),
     /// When this many requests were started and all of them have ended.
     Count(u64),
+}
+
+/// What is spoken with the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1 (RFC 9112).
+    Http1,
+    /// HTTP/2 (RFC 9113): over TLS where the server chooses `h2` by ALPN, else with prior knowledge.
+    Http2,
+}
+
+impl Protocol {
+    /// Its name by ALPN (RFC 7301).
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Http1 => "http/1.1",
+            Self::Http2 => "h2",
+        }
+    }
 }
 
 /// How sockets are driven.
@@ -157,6 +180,9 @@ impl Options {
         }
         if !(1..=self.connections).contains(&self.threads) {
             return refuse("`threads`", "must be at least 1 and at most one per connection");
+        }
+        if self.protocol == Protocol::Http2 && self.engine == Engine::IoUring {
+            return refuse("the engine io_uring", "drives HTTP/1.1 alone");
         }
         self.check_requests()
     }

@@ -6,7 +6,7 @@ use super::books::Share;
 use super::latency::Latency;
 use super::target::Address;
 use super::task::Task;
-use super::{Counts, Error, Kept, Second, Thread};
+use super::{Counts, Error, Kept, Protocol, Second, Thread};
 use std::time::Duration;
 
 /// How a window ended.
@@ -25,6 +25,8 @@ pub enum Ending {
 pub struct Outcome {
     /// The one address that was talked to; it tells the family too.
     pub address: Address,
+    /// What was spoken.
+    pub protocol: Protocol,
     /// How sockets were driven: `epoll` or `io_uring`.
     pub engine: &'static str,
     /// How long the window was, from its begin after the opening to its end.
@@ -102,6 +104,7 @@ impl Outcome {
         let until = shares.iter().map(|share| share.until).max().unwrap_or(from);
         let mut all = Self {
             address: task.address.clone(),
+            protocol: task.protocol,
             engine: shares.first().map_or("", |share| share.engine),
             elapsed: Duration::from_nanos(until.saturating_sub(from)),
             ending: Ending::Whole,

@@ -26,6 +26,48 @@ impl Request {
     pub fn get(path: impl Into<String>) -> Self {
         Self { method: "GET".to_owned(), path: path.into(), headers: Vec::new(), body: Body::None }
     }
+
+    /// Refuses what would not be one whole self.
+    pub(super) fn check(&self, keep_alive: bool) -> Result<(), Error> {
+        let refuse = |what: String, why| Err(Error::Invalid { what, why });
+        if self.method.is_empty() || !self.method.bytes().all(is_token) {
+            return refuse(format!("the method {:?}", self.method), "is not an HTTP token");
+        }
+        if self.method == "CONNECT" {
+            return refuse("the method \"CONNECT\"".to_owned(), "asks for a tunnel, not for an answer");
+        }
+        if !self.path.starts_with('/') || !self.path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
+            let why = "must begin with `/` and hold no space, line break, `#` or character beyond ASCII";
+            return refuse(format!("the path {:?}", self.path), why);
+        }
+        for (name, value) in &self.headers {
+            if name.is_empty() || !name.bytes().all(is_token) {
+                return refuse(format!("the header name {name:?}"), "is not an HTTP token");
+            }
+            if value.bytes().any(|byte| byte != b'\t' && byte.is_ascii_control()) {
+                return refuse(format!("the value {value:?} of the header {name:?}"), "holds a control character");
+            }
+            if ["content-length", "transfer-encoding"].iter().any(|framing| name.eq_ignore_ascii_case(framing)) {
+                return refuse(format!("the header {name:?}"), "is made from the body, it cannot be set");
+            }
+            let mut tokens = value.split(',').map(str::trim);
+            if keep_alive
+                && name.eq_ignore_ascii_case("connection")
+                && tokens.any(|token| token.eq_ignore_ascii_case("close"))
+            {
+                return refuse("the header \"Connection: close\"".to_owned(), "contradicts `keep_alive = true`");
+            }
+        }
+        match self.body {
+            Body::Chunked { size: 0, .. } => refuse("the size of a chunk".to_owned(), "must be at least 1"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it says that it has no body: those do whose method lets a body be expected.
+    pub(super) fn says_no_content(&self) -> bool {
+        self.body == Body::None && WITH_CONTENT.contains(&self.method.as_str())
+    }
 }
 
 /// The body of a request.
@@ -60,7 +102,7 @@ pub(super) struct Wire {
 impl Wire {
     /// Checks the request and writes it out.
     pub(super) fn new(target: &Target, request: &Request, keep_alive: bool) -> Result<Self, Error> {
-        check(request, keep_alive)?;
+        request.check(keep_alive)?;
         let mut head = format!("{} {} HTTP/1.1\r\n", request.method, request.path);
         let mut line = |name: &str, value: &str| {
             for part in [name, ": ", value, "\r\n"] {
@@ -78,7 +120,7 @@ impl Wire {
             line(name, value);
         }
         match &request.body {
-            Body::None if WITH_CONTENT.contains(&request.method.as_str()) => line("Content-Length", "0"),
+            Body::None if request.says_no_content() => line("Content-Length", "0"),
             Body::None => {}
             Body::Sized(bytes) => line("Content-Length", &bytes.len().to_string()),
             Body::Chunked { .. } => line("Transfer-Encoding", "chunked"),
@@ -125,43 +167,6 @@ impl Wire {
     /// Whether sending pauses anywhere.
     pub(super) fn has_pauses(&self) -> bool {
         self.pieces.len() > 1
-    }
-}
-
-/// Refuses what would not be one whole request.
-fn check(request: &Request, keep_alive: bool) -> Result<(), Error> {
-    let refuse = |what: String, why| Err(Error::Invalid { what, why });
-    if request.method.is_empty() || !request.method.bytes().all(is_token) {
-        return refuse(format!("the method {:?}", request.method), "is not an HTTP token");
-    }
-    if request.method == "CONNECT" {
-        return refuse("the method \"CONNECT\"".to_owned(), "asks for a tunnel, not for an answer");
-    }
-    if !request.path.starts_with('/') || !request.path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
-        let why = "must begin with `/` and hold no space, line break, `#` or character beyond ASCII";
-        return refuse(format!("the path {:?}", request.path), why);
-    }
-    for (name, value) in &request.headers {
-        if name.is_empty() || !name.bytes().all(is_token) {
-            return refuse(format!("the header name {name:?}"), "is not an HTTP token");
-        }
-        if value.bytes().any(|byte| byte != b'\t' && byte.is_ascii_control()) {
-            return refuse(format!("the value {value:?} of the header {name:?}"), "holds a control character");
-        }
-        if ["content-length", "transfer-encoding"].iter().any(|framing| name.eq_ignore_ascii_case(framing)) {
-            return refuse(format!("the header {name:?}"), "is made from the body, it cannot be set");
-        }
-        let mut tokens = value.split(',').map(str::trim);
-        if keep_alive
-            && name.eq_ignore_ascii_case("connection")
-            && tokens.any(|token| token.eq_ignore_ascii_case("close"))
-        {
-            return refuse("the header \"Connection: close\"".to_owned(), "contradicts `keep_alive = true`");
-        }
-    }
-    match request.body {
-        Body::Chunked { size: 0, .. } => refuse("the size of a chunk".to_owned(), "must be at least 1"),
-        _ => Ok(()),
     }
 }
 

@@ -14,7 +14,7 @@ use memchr::memchr_iter;
 const LONGEST_HEAD: usize = 64 * 1024;
 
 /// How much of a body is kept.
-const EXCERPT: usize = 1024;
+pub(super) const EXCERPT: usize = 1024;
 
 /// How every answer begins.
 const BEGIN: &[u8] = b"HTTP/1.";

@@ -61,7 +61,7 @@ impl Running {
     /// Starts `work` on each thread of a task, with the thread's number.
     pub(super) fn spawn<Work>(task: Task, files: OpenFiles, work: Work) -> Result<Self, Error>
     where
-        Work: Fn(&Task, usize) -> Result<Share, Error> + Clone + Send + 'static,
+        Work: Fn(&Arc<Task>, usize) -> Result<Share, Error> + Clone + Send + 'static,
     {
         let threads = task.threads;
         let mut running = Self { task: Arc::new(task), threads: Vec::with_capacity(threads), _files: files };
@@ -171,7 +171,7 @@ mod tests {
         let address = target.resolve(Duration::from_secs(1)).unwrap();
         let mut options = Options::new(target, Request::get("/"));
         (options.connections, options.threads) = (2, 2);
-        let mix = Mix::new(&options).unwrap();
+        let mix = Mix::new(&options);
         let files = OpenFiles::allow(0).unwrap();
         let running = Running::spawn(Task::new(options, mix, address).unwrap(), files, |task, thread| {
             let stopped = || poll(&mut [PollFd::new(&task.stopping, PollFlags::IN)], None).map(|_| Error::Stopped);

@@ -14,6 +14,9 @@ pub(super) const NEVER: u64 = u64::MAX;
 
 const SECOND: f64 = 1e9;
 
+/// In ns.
+const CENTURY: u64 = 3_155_760_000_000_000_000;
+
 /// The monotonic clock, read as ns since the load began; all threads read the same.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock(Instant);
@@ -27,6 +30,11 @@ impl Clock {
     /// The time, in ns.
     pub(super) fn now(self) -> u64 {
         nanos(self.0.elapsed())
+    }
+
+    /// A time as others know it. What is further away than a century is as far.
+    pub(super) fn instant(self, time: u64) -> Instant {
+        self.0 + Duration::from_nanos(time.min(CENTURY))
     }
 }
 

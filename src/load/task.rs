@@ -5,7 +5,7 @@
 
 use super::Error;
 use super::mix::Mix;
-use super::options::{Options, Stop};
+use super::options::{Options, Protocol, Stop};
 use super::running::Counters;
 use super::schedule::{Clock, NEVER, Origin, Schedule, nanos};
 use super::series::Series;
@@ -31,6 +31,7 @@ pub(super) struct Task {
     /// In ns.
     pub(super) timeout: u64,
     pub(super) keep_alive: bool,
+    pub(super) protocol: Protocol,
     pub(super) origin: Origin,
     pub(super) cpus: Vec<usize>,
     pub(super) spin: bool,
@@ -62,6 +63,7 @@ impl Task {
             pipeline: options.pipeline,
             timeout: nanos(options.timeout),
             keep_alive: options.keep_alive,
+            protocol: options.protocol,
             origin: Origin::of(options.rate.is_some(), options.keep_alive),
             cpus: options.cpus,
             spin: options.spin,

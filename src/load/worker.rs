@@ -12,9 +12,11 @@ use super::connection::Connection;
 use super::engine::{Engine, Ready};
 use super::generator;
 use super::outcome::Ending;
+use super::request::Wire;
 use super::schedule::NEVER;
 use super::task::Task;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// How much one read takes.
 const BUFFER: usize = 64 * 1024;
@@ -30,7 +32,9 @@ const AWAKE: u64 = 100_000;
 
 /// One thread's share of a load.
 pub(super) struct Worker<'a, E> {
-    books: Books<'a>,
+    task: &'a Task,
+    wires: &'a [Wire],
+    books: Books,
     engine: E,
     connections: Vec<Connection>,
     /// The free connections of an open loop, in the order in which they became free.
@@ -46,10 +50,12 @@ pub(super) struct Worker<'a, E> {
 
 impl<'a, E: Engine> Worker<'a, E> {
     /// One that has not begun.
-    pub(super) fn new(task: &'a Task, thread: usize, engine: E) -> Self {
+    pub(super) fn new(task: &'a Arc<Task>, wires: &'a [Wire], thread: usize, engine: E) -> Self {
         let connections = std::iter::repeat_with(Connection::new).take(task.connections_of(thread)).collect();
         Self {
-            books: Books::new(task, thread),
+            task,
+            wires,
+            books: Books::new(Arc::clone(task), thread),
             engine,
             connections,
             line: VecDeque::new(),
@@ -75,7 +81,7 @@ impl<'a, E: Engine> Worker<'a, E> {
     /// Has every connection send one request, until each has its end.
     fn open(&mut self) -> Result<(), Error> {
         self.books.open();
-        let task = self.books.task;
+        let task = self.task;
         let parts = task.mix.parts().len();
         let mut begun = 0;
         while begun < self.connections.len() || self.books.busy > 0 {
@@ -96,7 +102,7 @@ impl<'a, E: Engine> Worker<'a, E> {
 
     /// Waits until all threads are ready and the begin of the window has come, which it gives.
     fn meet(&mut self) -> Result<u64, Error> {
-        let task = self.books.task;
+        let task = self.task;
         loop {
             let now = task.clock.now();
             let until = match (task.gate.from(), task.rate) {
@@ -120,7 +126,7 @@ impl<'a, E: Engine> Worker<'a, E> {
             self.next(index)?;
         }
         loop {
-            if let Some(ending) = self.books.ending(self.books.task.clock.now()) {
+            if let Some(ending) = self.books.ending(self.task.clock.now()) {
                 return Ok(ending);
             }
             if self.turn(NEVER)? {

@@ -125,9 +125,6 @@ pub struct Load {
     pub threads: u64,
     /// Processors that the generator is bound to; empty where any.
     pub cpus: Vec<usize>,
-    /// Where the keys of it stand that later versions execute, by key.
-    #[serde(skip)]
-    pub places: Vec<(&'static str, Origin)>,
 }
 
 /// A request of a load.

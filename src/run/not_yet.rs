@@ -4,14 +4,13 @@
 
 use crate::diagnostic::{Code, Diagnostic, Span};
 use crate::event::DriverKind;
-use crate::plan::{Cell, Expect, Group, Launch, Load, Origin, Plan, Process, Protocol, Server, Step};
+use crate::plan::{Cell, Expect, Group, Launch, Origin, Plan, Process, Server, Step};
 
 /// Every key of the plan that is not executed yet, in the order of the files.
 #[must_use]
 pub fn refuse(plan: &Plan) -> Vec<Diagnostic> {
     let mut refused = Refused { list: Vec::new() };
     refused.top(plan);
-    plan.loads.iter().for_each(|load| refused.load(load));
     plan.servers.iter().for_each(|server| refused.server(server));
     for command in &plan.commands {
         refused.process(&command.process);
@@ -88,14 +87,6 @@ impl Refused {
         ];
         for (key, present) in keys {
             self.when(present, &format!("`{key}` of an expectation"), at(&expect.places, key).unwrap_or(origin));
-        }
-    }
-
-    fn load(&mut self, load: &Load) {
-        let keys = [("protocol", load.protocol == Protocol::Http2)];
-        for (key, present) in keys {
-            let origin = at(&load.places, key).unwrap_or(load.identity.origin);
-            self.when(present, &format!("`{key}` of a load"), origin);
         }
     }
 

@@ -19,7 +19,7 @@ use crate::diagnostic::Code;
 use crate::event::Metrics;
 use crate::load::{self, Ending, Outcome, Progress, Running};
 use crate::observe::cpu::{CpuSample, ThreadSample};
-use crate::plan::{Load, LoadRequest, LoadStop, Server};
+use crate::plan::{Load, LoadRequest, LoadStop, Protocol, Server};
 use crate::trust::Trust;
 
 /// How often the beginning of the window is looked for.
@@ -145,6 +145,10 @@ impl Window<'_> {
             pipeline: whole(load.pipeline),
             timeout: load.timeout,
             keep_alive: load.keep_alive,
+            protocol: match load.protocol {
+                Protocol::Http1 => load::Protocol::Http1,
+                Protocol::Http2 => load::Protocol::Http2,
+            },
             trust: tls::trust(self.server, &names).unwrap_or(Trust::System),
             threads: whole(load.threads),
             cpus: load.cpus.clone(),

@@ -162,6 +162,8 @@ struct Connections {
 /// What the generator did and used.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Generator {
+    /// What was spoken: `http/1.1` or `h2`.
+    protocol: &'static str,
     /// How sockets were driven: `epoll` or `io_uring`.
     engine: &'static str,
     /// What each thread used inside the window.
@@ -260,6 +262,7 @@ impl Document {
             received: outcome.received,
             unasked: outcome.unasked,
             generator: Generator {
+                protocol: outcome.protocol.name(),
                 engine: outcome.engine,
                 threads: outcome.threads.iter().map(Used::of).collect(),
                 lateness: outcome.pace.as_ref().map(|pace| Times::of(&pace.lateness)).transpose()?,

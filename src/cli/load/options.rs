@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::load::{Body, Engine, Error, Expect, Limit, Options, Outcome, Part, Request, Stop, Target};
+use crate::load::{Body, Engine, Error, Expect, Limit, Options, Outcome, Part, Protocol, Request, Stop, Target};
 use crate::trust::Trust;
 use crate::units::{parse_cpus, parse_duration};
 
@@ -48,7 +48,7 @@ pub(super) struct Wishes {
     #[arg(short, long, value_name = "N")]
     rate: Option<f64>,
 
-    /// Requests under way on a connection
+    /// Requests under way on a connection: behind each other, with --h2 on streams of their own
     #[arg(long, value_name = "N", default_value_t = 1)]
     pipeline: usize,
 
@@ -59,6 +59,10 @@ pub(super) struct Wishes {
     /// A connection of its own for every request
     #[arg(long)]
     no_keep_alive: bool,
+
+    /// Speak HTTP/2: to https:// when the server chooses it, to http:// without asking (prior knowledge)
+    #[arg(long, visible_alias = "http2", help_heading = "Connection")]
+    h2: bool,
 
     /// The method
     #[arg(short, long, value_name = "METHOD", default_value = "GET", help_heading = "Request")]
@@ -162,6 +166,7 @@ impl Wishes {
             pipeline: self.pipeline,
             timeout: self.timeout,
             keep_alive: !self.no_keep_alive,
+            protocol: if self.h2 { Protocol::Http2 } else { Protocol::Http1 },
             trust: match &self.ca {
                 Some(path) => Trust::Authority(path.clone()),
                 None if self.insecure => Trust::Anything,

@@ -84,7 +84,8 @@ fn window(out: &mut String, outcome: &Outcome) {
 /// How busy the generator was.
 fn generator(outcome: &Outcome) -> String {
     let of = if outcome.threads.len() > 1 { "busiest thread" } else { "thread" };
-    let mut text = format!("{}, {of} {:.0} % of a core", outcome.engine, outcome.generator_share() * 100.0);
+    let (protocol, engine, share) = (outcome.protocol.name(), outcome.engine, outcome.generator_share() * 100.0);
+    let mut text = format!("{protocol} by {engine}, {of} {share:.0} % of a core");
     let cpu: f64 = outcome.threads.iter().map(|thread| net(thread).as_secs_f64()).sum();
     let ended = outcome.counts.started - outcome.counts.in_flight;
     if ended > 0 {

@@ -23,13 +23,13 @@ const READS: usize = 16;
 impl<E: Engine> Worker<'_, E> {
     /// Takes up what a connection can carry now.
     pub(super) fn next(&mut self, index: usize) -> Result<(), Error> {
-        if self.books.task.rate.is_some() {
+        if self.task.rate.is_some() {
             self.line_up(index);
             self.send(index)?;
             return self.dispatch();
         }
         while self.is_free(&self.connections[index]) {
-            let now = self.books.task.clock.now();
+            let now = self.task.clock.now();
             if !self.books.schedule.take(now) {
                 break;
             }
@@ -41,7 +41,7 @@ impl<E: Engine> Worker<'_, E> {
 
     /// Whether a connection could carry another request.
     pub(super) fn is_free(&self, connection: &Connection) -> bool {
-        connection.stage != Stage::Pausing && connection.pending().len() < self.books.task.pipeline
+        connection.stage != Stage::Pausing && connection.pending().len() < self.task.pipeline
     }
 
     /// Puts a free connection at the end of the line.
@@ -56,11 +56,11 @@ impl<E: Engine> Worker<'_, E> {
     pub(super) fn dispatch(&mut self) -> Result<(), Error> {
         for _ in 0..AT_ONCE {
             let Some(due) = self.books.schedule.next_due() else { break };
-            let now = self.books.task.clock.now();
+            let now = self.task.clock.now();
             if due > now || now >= self.books.schedule.until {
                 break;
             }
-            if due.saturating_add(self.books.task.timeout) <= now {
+            if due.saturating_add(self.task.timeout) <= now {
                 self.books.schedule.advance();
                 self.books.expire(now);
                 continue;
@@ -91,7 +91,7 @@ impl<E: Engine> Worker<'_, E> {
         match connection.stage {
             Stage::Open => self.push(index),
             Stage::Closed if connection.first().is_some() => {
-                let now = self.books.task.clock.now();
+                let now = self.task.clock.now();
                 connection.stage = Stage::Connecting;
                 connection.dialed = now;
                 self.books.tally.connections += 1;
@@ -107,17 +107,16 @@ impl<E: Engine> Worker<'_, E> {
 
     /// Sends what can be sent now. A connection that is gone shows when it is read.
     pub(super) fn push(&mut self, index: usize) -> Result<(), Error> {
-        let Self { books, connections, engine, room, .. } = self;
-        let task = books.task;
+        let Self { task, wires, books, connections, engine, room, .. } = self;
         let connection = &mut connections[index];
         if connection.stage != Stage::Open {
             return Ok(());
         }
         loop {
             let now = task.clock.now();
-            let Some(bytes) = connection.outgoing(&task.mix, now, room) else { break };
+            let Some(bytes) = connection.outgoing(wires, now, room) else { break };
             let Ok(Some(taken)) = engine.write(index, bytes) else { break };
-            connection.wrote(taken, now, &task.mix, |pending| books.sent(pending));
+            connection.wrote(taken, now, wires, |pending| books.sent(pending));
         }
         self.wake = self.wake.min(connection.wake());
         Ok(())
@@ -125,7 +124,7 @@ impl<E: Engine> Worker<'_, E> {
 
     /// A connection is made.
     pub(super) fn connected(&mut self, index: usize) -> Result<(), Error> {
-        let now = self.books.task.clock.now();
+        let now = self.task.clock.now();
         let connection = &mut self.connections[index];
         if now >= self.books.schedule.until || connection.stage != Stage::Connecting {
             return Ok(());
@@ -137,7 +136,7 @@ impl<E: Engine> Worker<'_, E> {
 
     /// A connection could not be made: every request that waited for it ends.
     pub(super) fn refused(&mut self, index: usize, broken: Broken) -> Result<(), Error> {
-        let now = self.books.task.clock.now();
+        let now = self.task.clock.now();
         if now < self.books.schedule.until {
             self.give_up(index, now, &Fault::Connect(broken));
         }
@@ -163,7 +162,7 @@ impl<E: Engine> Worker<'_, E> {
                 return Ok(());
             }
             let read = self.engine.read(index, &mut self.buffer);
-            let now = self.books.task.clock.now();
+            let now = self.task.clock.now();
             if now >= self.books.schedule.until {
                 return Ok(());
             }
@@ -200,7 +199,7 @@ impl<E: Engine> Worker<'_, E> {
                 self.books.tally.unasked += 1;
                 return self.close(index, now, Ok(()));
             };
-            let bodiless = self.books.task.mix.part(first.part).bodiless;
+            let bodiless = self.task.mix.part(first.part).bodiless;
             match connection.reader.feed(&self.buffer[at..length], bodiless) {
                 Err(fault) => return self.close(index, now, Err(fault)),
                 Ok(None) => return Ok(()),
@@ -209,7 +208,7 @@ impl<E: Engine> Worker<'_, E> {
             if at < length && connection.on_the_wire() == 1 {
                 return self.close(index, now, Err(Fault::Protocol("bytes came after a whole answer")));
             }
-            if !(self.books.task.keep_alive && connection.reader.is_persistent() && connection.has_sent_first()) {
+            if !(self.task.keep_alive && connection.reader.is_persistent() && connection.has_sent_first()) {
                 return self.close(index, now, Ok(()));
             }
             self.end_first(index, now, Ok(()));

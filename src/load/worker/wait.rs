@@ -55,7 +55,7 @@ impl<E: Engine> Worker<'_, E> {
         if until == NEVER {
             return self.engine.wait(None, &mut self.ready);
         }
-        let now = self.books.task.clock.now();
+        let now = self.task.clock.now();
         let gap = until.saturating_sub(now);
         if !(self.spins && until == due) {
             self.engine.wait(Some(gap), &mut self.ready)
@@ -64,14 +64,14 @@ impl<E: Engine> Worker<'_, E> {
         } else if gap > GUARD {
             self.engine.wait(Some(0), &mut self.ready)?;
             if self.ready.is_empty() {
-                self.books.spun += self.books.task.clock.now() - now;
+                self.books.spun += self.task.clock.now() - now;
             }
             Ok(())
         } else {
             let mut then = now;
             while then < due {
                 std::hint::spin_loop();
-                then = self.books.task.clock.now();
+                then = self.task.clock.now();
             }
             // More than the gap, where another thread got the processor meanwhile.
             self.books.spun += then - now;
@@ -83,7 +83,7 @@ impl<E: Engine> Worker<'_, E> {
     /// When the next request of an open loop is to be sent, or is over for want of a connection.
     fn next_due(&self) -> u64 {
         match self.books.schedule.next_due() {
-            Some(due) if self.line.is_empty() => due.saturating_add(self.books.task.timeout),
+            Some(due) if self.line.is_empty() => due.saturating_add(self.task.timeout),
             Some(due) => due,
             None => NEVER,
         }

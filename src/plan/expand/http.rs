@@ -185,7 +185,6 @@ impl Expander<'_> {
             let positive = |field: Option<&Field<scenario::Positive>>, reach: &mut Reach<'_>| {
                 reach.opt(field).map_or(1, scenario::Whole::number)
             };
-            let later = ["protocol"];
             let load = Load {
                 requests,
                 connections: positive(body.connections.as_ref(), &mut reach),
@@ -197,7 +196,6 @@ impl Expander<'_> {
                 protocol: reach.opt(body.protocol.as_ref()).unwrap_or(Protocol::Http1),
                 threads: positive(body.threads.as_ref(), &mut reach),
                 cpus: reach.opt(body.cpus.as_ref()).map(|cpus| cpus.0).unwrap_or_default(),
-                places: later.into_iter().filter_map(|key| Some((key, Origin(body.given.at(key)?)))).collect(),
                 identity: self.identity(instance, &entry.name, &body.expand),
             };
             let bounds = [
