@@ -174,7 +174,7 @@ pub fn start(options: Options) -> Result<Running, Error> {
     let address = options.target.resolve(options.timeout)?;
     let files = files::OpenFiles::allow(options.connections * messages.descriptors())?;
     let secured = options.target.is_tls().then(|| Secured::new(&options)).transpose()?;
-    let uring = wants_uring(options.engine)?;
+    let uring = wants_uring(options.engine, options.rate.is_some())?;
     Running::spawn(task::Task::new(options, mix, address)?, files, move |task, thread| {
         generator::settle_down(&task.cpus_of(thread))?;
         let wires = match &messages {
@@ -224,11 +224,12 @@ impl Messages {
     }
 }
 
-/// Whether io_uring is to be used: where it is asked for, and where the choice is free and the kernel permits it.
-fn wants_uring(engine: Engine) -> Result<bool, Error> {
+/// Whether io_uring is to be used: where it is asked for, and for a closed loop where the choice is free and the kernel permits
+/// it. Its sends leave some 10 µs later, which an open loop would count.
+fn wants_uring(engine: Engine, is_open: bool) -> Result<bool, Error> {
     match engine {
         Engine::Epoll => Ok(false),
-        Engine::Auto => Ok(Uring::permitted().is_ok()),
+        Engine::Auto => Ok(!is_open && Uring::permitted().is_ok()),
         Engine::IoUring => Uring::permitted().map(|()| true).map_err(Error::Uring),
     }
 }

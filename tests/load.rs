@@ -1,6 +1,6 @@
 //! The load generator against a server whose every fault is known: what is counted must be what was done.
 //!
-//! The file is built twice: as `load` it takes the engine that is taken by itself, as `load_epoll` the other one.
+//! The file is built twice: as `load` it takes io_uring where the kernel permits it, as `load_epoll` epoll.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -23,14 +23,28 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketType};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 const MS: u64 = 1_000_000;
 
 fn options(url: &str) -> Options {
     let (target, path) = Target::parse(url).unwrap();
-    let engine = if env!("CARGO_CRATE_NAME") == "load_epoll" { Engine::Epoll } else { Engine::Auto };
+    let engine = if env!("CARGO_CRATE_NAME") == "load_epoll" { Engine::Epoll } else { uring() };
     Options { connections: 4, stop: Stop::Count(100), engine, ..Options::new(target, Request::get(path)) }
+}
+
+/// io_uring, where the kernel permits it.
+fn uring() -> Engine {
+    static ENGINE: OnceLock<Engine> = OnceLock::new();
+    *ENGINE.get_or_init(|| {
+        let (target, path) = Target::parse("http://127.0.0.1:1/").unwrap();
+        let options = Options { engine: Engine::IoUring, ..Options::new(target, Request::get(path)) };
+        match load::start(options) {
+            Err(Error::Uring(_)) => Engine::Auto,
+            _ => Engine::IoUring,
+        }
+    })
 }
 
 fn run(options: Options) -> Outcome {
@@ -55,6 +69,15 @@ fn run_on(server: &Faulty, change: impl FnOnce(&mut Options)) -> Outcome {
     assert_eq!(outcome.seconds.iter().map(|second| second.ok).sum::<u64>(), outcome.counts.ok);
     assert_eq!(outcome.seconds.iter().map(|second| second.errors).sum::<u64>(), outcome.counts.errors());
     outcome
+}
+
+#[test]
+fn what_is_taken_by_itself_is_the_cheapest_that_keeps_the_times() {
+    let server = Faulty::start(Delivery::Whole, |_| Act::Answer(good()));
+    let closed = if uring() == Engine::IoUring { "io_uring" } else { "epoll" };
+    for (rate, engine) in [(None, closed), (Some(1000.0), "epoll")] {
+        assert_eq!(run(Options { engine: Engine::Auto, rate, ..options(&server.url()) }).engine, engine);
+    }
 }
 
 #[test]

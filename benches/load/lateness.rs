@@ -8,17 +8,18 @@ const CONNECTIONS: usize = 50;
 
 const RATES: [u32; 2] = [2_000, 20_000];
 
-/// Runs each rate with and without the spin before a request is due, and prints the quantiles of the lateness.
+/// Runs each rate with each engine, with and without the spin before a request is due, and prints the quantiles of the lateness.
 pub(crate) fn run(settings: &Settings) {
     let server = Server::start();
     let mut lines = vec![["lateness of sends in µs", "p50", "p90", "p99", "max", "sent"].map(str::to_owned)];
+    let ways = ["--engine epoll", "--engine io_uring", "--engine epoll --no-spin", "--engine io_uring --no-spin"];
     for rate in RATES {
-        for how in ["", "--no-spin"] {
+        for how in ways {
             let options =
                 format!("load -c{CONNECTIONS} -r{rate} -d{}s --quiet --json {how}", settings.seconds.as_secs());
             let program = std::iter::once(BAKEOFF).chain(options.split_whitespace()).map(str::to_owned);
             let command: Vec<String> = program.chain([server.url()]).collect();
-            let name = format!("{rate} a second{}", if how.is_empty() { "" } else { ", no spin" });
+            let name = format!("{rate} a second, {}", how.trim_start_matches("--engine "));
             lines.push(match process::run(&command, &server, settings.seconds) {
                 Ok(used) => line(name, &used.output),
                 Err(why) => [name, why, String::new(), String::new(), String::new(), String::new()],

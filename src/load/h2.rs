@@ -18,7 +18,7 @@ pub(super) use form::Form;
 use super::books::{Books, Pending, Share};
 use super::fault::Fault;
 use super::outcome::Ending;
-use super::schedule::NEVER;
+use super::schedule::{AWAKE, NEVER};
 use super::task::Task;
 use super::{Error, Secured, generator};
 use alarm::{Alarm, Raised};
@@ -39,9 +39,6 @@ const MEETING: u64 = 200_000;
 
 /// How many requests that are due are begun, or ended, before anything else has a turn.
 const AT_ONCE: usize = 256;
-
-/// How long before a request is due the thread stops sleeping, in ns.
-const SPIN: u64 = 100_000;
 
 /// How sockets are driven.
 const ENGINE: &str = "epoll";
@@ -268,7 +265,7 @@ impl Conductor {
                 None => alarm.until(task.clock.now() + MEETING).await?,
             }
         };
-        let awake = if task.rate.is_some() { SPIN } else { 0 };
+        let awake = if task.rate.is_some() { AWAKE } else { 0 };
         alarm.until(from - awake).await?;
         thread.received.set(0);
         thread.books.borrow_mut().begin_window(from)
@@ -344,8 +341,8 @@ async fn wait(thread: &Thread, alarm: &Alarm, now: bool) -> Result<(), Error> {
     if !thread.spins {
         return alarm.until(end.min(due)).await;
     }
-    if due > task.clock.now().saturating_add(SPIN) {
-        return alarm.until(end.min(due - SPIN)).await;
+    if due > task.clock.now().saturating_add(AWAKE) {
+        return alarm.until(end.min(due - AWAKE)).await;
     }
     let (before, events) = (task.clock.now(), thread.events.get());
     tokio::task::yield_now().await;

@@ -50,7 +50,7 @@ pub struct Options {
     pub cpus: Vec<usize>,
     /// How sockets are driven.
     pub engine: Engine,
-    /// Whether an open loop waits for the last 60 µs before a request is due without sleeping. It does so only while
+    /// Whether an open loop waits for the last 100 µs before a request is due without sleeping. It does so only while
     /// there are more processors than threads.
     pub spin: bool,
     /// What the mix is drawn from: the same seed gives each thread the same sequence.
@@ -124,7 +124,8 @@ impl Protocol {
 /// How sockets are driven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
-    /// The cheapest that the kernel permits.
+    /// The best that the kernel permits: for a closed loop the cheapest, io_uring; for an open one that which sends with the
+    /// least delay, epoll.
     Auto,
     /// Readiness by epoll, and a system call for each send and receive.
     Epoll,

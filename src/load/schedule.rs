@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 /// A time that does not come.
 pub(super) const NEVER: u64 = u64::MAX;
 
+/// How long before a request of an open loop is due a thread that does not sleep until then stops sleeping, in ns: a bit more
+/// than the kernel's timers are late.
+pub(super) const AWAKE: u64 = 100_000;
+
 const SECOND: f64 = 1e9;
 
 /// In ns.

@@ -2,7 +2,7 @@
 
 use super::{MS, good, options, run, run_on};
 use crate::faulty::{Act, Delivery, Faulty};
-use bakeoff::load::{self, Limit, ServerCpu, Stop};
+use bakeoff::load::{self, Limit, Options, ServerCpu, Stop};
 use std::time::Duration;
 
 /// A server that slept, with nothing else to do.
@@ -26,6 +26,20 @@ fn every_request_of_a_rate_that_can_be_met_is_sent() {
         // The schedule is one: requests are not sent before they are due, nor all at the end.
         assert!(outcome.seconds[0].ok >= 400);
     }
+}
+
+/// Timers in whole milliseconds would be half of one late in the middle. Where others take the processors, it is tried again.
+#[test]
+fn a_thread_that_sleeps_until_a_request_is_due_wakes_within_a_fraction_of_a_millisecond() {
+    let server = Faulty::start(Delivery::Whole, |_| Act::Answer(good()));
+    let mut seen = Vec::new();
+    let in_time = (0..5).any(|_| {
+        let stop = Stop::Duration(Duration::from_millis(500));
+        let outcome = run(Options { spin: false, rate: Some(700.0), stop, ..options(&server.url()) });
+        seen.push(outcome.pace.unwrap().lateness.quantile(0.5).unwrap());
+        seen.last().unwrap() < &(MS / 4)
+    });
+    assert!(in_time, "{seen:?}");
 }
 
 /// One request of 300 ms holds up those that are due meanwhile: they are late by what they had to wait.

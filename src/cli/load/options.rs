@@ -108,7 +108,7 @@ pub(super) struct Wishes {
     #[arg(long, value_enum, default_value_t = EngineName::Auto, help_heading = "Generator")]
     engine: EngineName,
 
-    /// Sleep until a request of an open loop is due: less CPU, some 10 µs later
+    /// Sleep until a request of an open loop is due: less CPU, some 50 µs later
     #[arg(long, requires = "rate", help_heading = "Generator")]
     no_spin: bool,
 }
@@ -120,7 +120,7 @@ struct Cpus(Vec<usize>);
 /// How sockets are driven.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum EngineName {
-    /// The cheapest that the kernel permits
+    /// io_uring for a closed loop where the kernel permits it, else epoll
     Auto,
     /// Readiness, and a system call for each send and receive
     Epoll,

@@ -1,15 +1,12 @@
 //! What a thread does between requests: it waits for sockets and for times, and hands each to what it means.
 //!
-//! A kernel timer wakes a thread some 10 µs late at best, so an open loop sleeps until shortly before a request is due and
+//! A kernel timer wakes a thread some 10 to 70 µs late, so an open loop sleeps until shortly before a request is due and
 //! looks at the clock from then on.
 
 use super::Worker;
 use crate::load::Error;
 use crate::load::engine::{Engine, Ready};
-use crate::load::schedule::NEVER;
-
-/// How long before a request is due the thread stops sleeping, in ns.
-const SPIN: u64 = 60_000;
+use crate::load::schedule::{AWAKE, NEVER};
 
 /// How long before it is due the thread looks at nothing but the clock: about what taking up an answer costs, in ns.
 const GUARD: u64 = 3_000;
@@ -59,8 +56,8 @@ impl<E: Engine> Worker<'_, E> {
         let gap = until.saturating_sub(now);
         if !(self.spins && until == due) {
             self.engine.wait(Some(gap), &mut self.ready)
-        } else if gap > SPIN {
-            self.engine.wait(Some(gap - SPIN), &mut self.ready)
+        } else if gap > AWAKE {
+            self.engine.wait(Some(gap - AWAKE), &mut self.ready)
         } else if gap > GUARD {
             self.engine.wait(Some(0), &mut self.ready)?;
             if self.ready.is_empty() {
