@@ -2,18 +2,24 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "support/tls.rs"]
+#[expect(dead_code, reason = "not all of it is needed here")]
+mod secure;
 #[path = "support/h2_server.rs"]
 mod server;
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use bakeoff::load::{
     self, Body, Counts, Engine, Error, Expect, Kind, Options, Outcome, Part, Protocol, Request, Stop, Target,
 };
+use bakeoff::trust::Trust;
 use h2::Reason;
 use http::Response;
+use secure::{Authority, LOCAL, Secure};
 use server::{Act, Asked, Manner, Server};
 
 const MS: u64 = 1_000_000;
@@ -102,7 +108,8 @@ fn what_goes_wrong_has_its_own_name() {
 fn a_length_that_is_not_kept_is_no_http_2() {
     let long = |length: &str| Response::builder().header("content-length", length).body(()).unwrap();
     let (counts, _) = tenth(move || Act::Answer(long("9"), b"hello".to_vec()));
-    assert_eq!((counts.ok, counts.errors()), (90, 10), "{counts:?}");
+    // The head was good, so the fault is one of the body.
+    assert_eq!(counts, Counts { started: 100, ok: 90, body: 10, ..Counts::default() });
 }
 
 #[test]
@@ -141,7 +148,7 @@ fn answers_without_a_body_may_tell_a_length() {
 fn a_pipeline_is_streams_at_once_and_a_limit_of_the_server_is_kept() {
     let late = |_: &Asked| Act::Late(Duration::from_millis(20), head(200), b"hello".to_vec());
     for (limit, most) in [(None, 8), (Some(3), 3)] {
-        let server = Server::start(Manner { streams: limit }, late);
+        let server = Server::start(Manner { streams: limit, tls: None }, late);
         let outcome = run_on(&server, |options| (options.connections, options.pipeline) = (2, 8));
         assert_eq!(outcome.counts, Counts { started: 100, ok: 100, ..Counts::default() });
         assert_eq!(server.busiest(), most);
@@ -266,6 +273,51 @@ fn other(bytes: &'static [u8]) -> Result<Outcome, Error> {
     });
     let timeout = Duration::from_millis(300);
     load::start(Options { timeout, ..options(&url) }).and_then(load::Running::finish)
+}
+
+#[test]
+fn over_tls_the_server_must_choose_it() {
+    let authority = Authority::new("private");
+    let identity = authority.issue(&LOCAL);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ca.pem");
+    std::fs::write(&path, authority.pem()).unwrap();
+    let trust = Trust::Authority(path);
+
+    let tls = Some(identity.config(&["h2", "http/1.1"]));
+    let server = Server::start(Manner { tls, ..Manner::default() }, |asked| {
+        Act::Answer(head(if asked.head.uri().scheme_str() == Some("https") { 200 } else { 400 }), b"hello".to_vec())
+    });
+    let outcome = run_on(&server, |options| options.trust = trust.clone());
+    assert_eq!(outcome.counts, Counts { started: 100, ok: 100, ..Counts::default() });
+
+    // What is not believed gets no request.
+    let error = load::start(options(&server.url())).and_then(load::Running::finish).unwrap_err().to_string();
+    assert!(error.contains("certificate") && server.seen() == 104, "{error}");
+
+    // One that agrees on nothing, and one that wants another protocol.
+    for (protocols, why) in [(&[][..], "did not choose h2"), (&["http/1.1"], "none of the protocols that were offered")]
+    {
+        let server = Secure::start(&identity, protocols, |_| Vec::new());
+        let options = Options { trust: trust.clone(), ..options(&server.url()) };
+        let error = load::start(options).and_then(load::Running::finish).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn a_connection_that_says_nothing_is_replaced_after_a_timeout() {
+    // Both streams of the first connection get nothing, those of the next answers.
+    let silent = AtomicU64::new(2);
+    let server = Server::start(Manner::default(), move |asked| {
+        let hears = asked.number > 1 && silent.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok();
+        if hears { Act::Silence } else { good() }
+    });
+    let outcome = run_on(&server, |options| {
+        (options.connections, options.timeout) = (1, Duration::from_millis(200));
+    });
+    assert_eq!(outcome.counts, Counts { started: 100, ok: 98, timeout: 2, ..Counts::default() });
+    assert_eq!(outcome.reconnects, 1);
 }
 
 #[test]

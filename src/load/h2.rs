@@ -208,7 +208,8 @@ impl Thread {
         for lane in 0..lanes {
             let over = self.lanes.borrow()[lane].is_some_and(|pending| pending.deadline <= last);
             if over {
-                self.end(lane, last, Err(Fault::Timeout), Answer::default());
+                let fault = if self.link(lane).is_dialing() { Fault::ConnectTimeout } else { Fault::Timeout };
+                self.end(lane, last, Err(fault), Answer::default());
             }
         }
         let was_free = (0..lanes).any(|lane| self.is_free(lane, last));

@@ -7,7 +7,11 @@ use super::{Ran, Stage};
 #[path = "../../benches/load/minimal.rs"]
 mod minimal;
 
-/// The port that the minimal server is to listen on.
+#[path = "../support/h2_server.rs"]
+#[expect(dead_code, reason = "not all of it is needed here")]
+mod h2_server;
+
+/// The port that a server of this program is to listen on.
 const PORT: &str = "MINIMAL_SERVER_PORT";
 
 /// Not a test: this program, started as a server that costs less than any generator.
@@ -17,6 +21,44 @@ fn the_minimal_server() {
     if let Ok(port) = std::env::var(PORT) {
         minimal::run(port.parse().unwrap());
     }
+}
+
+/// Not a test: this program, started as a server that speaks HTTP/2 alone.
+#[test]
+#[ignore = "it serves until it is ended"]
+fn the_server_of_http_2() {
+    if let Ok(port) = std::env::var(PORT) {
+        let _server = h2_server::Server::start_on(port.parse().unwrap(), h2_server::Manner::default(), |asked| {
+            let status = if asked.head.uri().path() == "/json" { 200 } else { 404 };
+            let head = http::Response::builder().status(status).body(()).unwrap();
+            h2_server::Act::Answer(head, b"hello".to_vec())
+        });
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+/// A server that is this program, started as one of the tests above.
+fn own_server(name: &str, test: &str) -> String {
+    let own = std::env::current_exe().unwrap();
+    format!(
+        "[servers.{name}]\ncommand = [{:?}, \"--exact\", \"loads::{test}\", \"--ignored\", \"--nocapture\"]\n\
+         env = {{ {PORT} = \"{{{{ port }}}}\" }}\n",
+        own.to_str().unwrap()
+    )
+}
+
+#[test]
+fn a_load_over_http_2() {
+    let servers = own_server("two", "the_server_of_http_2");
+    let ran = under(
+        &servers,
+        "request = \"GET /json\"\nprotocol = \"h2\"\nconnections = 2\npipeline = 4\ncount = 500\nexpect = { bytes = 5 }",
+    );
+    let run = ran.runs()[0];
+    let metric = |name: &str| run.metrics[name];
+    assert_eq!((metric("requests"), metric("errors.total"), metric("in_flight")), (500.0, 0.0, 0.0));
 }
 
 /// Runs a load with these lines on servers with those.
@@ -146,12 +188,7 @@ fn a_count_to_which_no_answer_comes_is_given_up() {
 /// Where others leave the machine no processor, neither side is the limit: then it is tried again.
 #[test]
 fn a_server_faster_than_one_generator_thread_shows_that_it_was_the_limit() {
-    let own = std::env::current_exe().unwrap();
-    let server = format!(
-        "[servers.fast]\ncommand = [{:?}, \"--exact\", \"loads::the_minimal_server\", \"--ignored\", \"--nocapture\"]\n\
-         env = {{ {PORT} = \"{{{{ port }}}}\" }}\n",
-        own.to_str().unwrap()
-    );
+    let server = own_server("fast", "the_minimal_server");
     let mut seen = Vec::new();
     let is_told = (0..8).any(|_| {
         let ran = under(&server, "connections = 64\nduration = \"1s\"\nrequest = \"GET /\"\n");

@@ -2,7 +2,7 @@
 //! counts the requests whose head and body it has read whole.
 
 use std::future::poll_fn;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -12,8 +12,10 @@ use bytes::Bytes;
 use h2::server::{self, SendResponse};
 use h2::{Reason, RecvStream, SendStream};
 use http::{Request, Response};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::oneshot;
+use tokio_rustls::TlsAcceptor;
 
 /// A request that was read whole.
 pub(crate) struct Asked {
@@ -48,10 +50,12 @@ pub(crate) enum Act {
 }
 
 /// How a server takes requests.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Manner {
     /// How many streams it takes at once on a connection; any number where absent.
     pub(crate) streams: Option<u32>,
+    /// How it speaks TLS, if it does.
+    pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
 }
 
 struct Inner {
@@ -62,7 +66,7 @@ struct Inner {
     lengths: Mutex<Vec<u64>>,
 }
 
-/// A server on a free port of the loopback, without TLS.
+/// A server of the loopback.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     inner: Arc<Inner>,
@@ -71,9 +75,14 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one.
+    /// Starts one on a free port.
     pub(crate) fn start(manner: Manner, script: impl Fn(&Asked) -> Act + Send + Sync + 'static) -> Self {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::start_on(0, manner, script)
+    }
+
+    /// Starts one.
+    pub(crate) fn start_on(port: u16, manner: Manner, script: impl Fn(&Asked) -> Act + Send + Sync + 'static) -> Self {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let inner = Arc::new(Inner {
@@ -100,7 +109,8 @@ impl Server {
 
     /// Its URL.
     pub(crate) fn url(&self) -> String {
-        format!("http://{}/", self.address)
+        let scheme = if self.inner.manner.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}/", self.address)
     }
 
     /// How many requests it has read whole.
@@ -132,7 +142,17 @@ async fn accept(listener: &TcpListener, inner: &Arc<Inner>) {
     loop {
         let (stream, _) = listener.accept().await.unwrap();
         stream.set_nodelay(true).unwrap();
-        tokio::spawn(serve(stream, Arc::clone(inner)));
+        let inner = Arc::clone(inner);
+        tokio::spawn(async move {
+            match inner.manner.tls.clone() {
+                None => serve(stream, inner).await,
+                Some(tls) => {
+                    // A client that does not believe the certificate ends it.
+                    let Ok(stream) = TlsAcceptor::from(tls).accept(stream).await else { return };
+                    serve(stream, inner).await;
+                }
+            }
+        });
     }
 }
 
@@ -143,7 +163,7 @@ enum Wish {
     Hang,
 }
 
-async fn serve(stream: TcpStream, inner: Arc<Inner>) {
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, inner: Arc<Inner>) {
     let mut builder = server::Builder::new();
     if let Some(streams) = inner.manner.streams {
         builder.max_concurrent_streams(streams);

@@ -88,6 +88,22 @@ impl Identity {
         Self { key: KeyPair::generate().unwrap(), ..self }
     }
 
+    /// A server that shows it, and agrees on the first of these protocols that a client offers; without any, on none.
+    pub(crate) fn config(&self, protocols: &[&str]) -> Arc<ServerConfig> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let key = PrivateKeyDer::from_pem_slice(self.key_pem().as_bytes()).unwrap();
+        let key = provider.key_provider.load_private_key(key).unwrap();
+        // Whether the two belong together is not asked.
+        let shown = SingleCertAndKey::from(CertifiedKey::new(vec![self.certificate.clone()], key));
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(shown));
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
+        Arc::new(config)
+    }
+
     /// The certificate.
     pub(crate) fn pem(&self) -> String {
         self.pem.clone()
@@ -151,21 +167,10 @@ impl Secure {
         protocols: &[&str],
         serve: impl Fn(Session) + Send + Sync + 'static,
     ) -> Self {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let key = PrivateKeyDer::from_pem_slice(identity.key_pem().as_bytes()).unwrap();
-        let key = provider.key_provider.load_private_key(key).unwrap();
-        // Whether the two belong together is not asked.
-        let shown = SingleCertAndKey::from(CertifiedKey::new(vec![identity.certificate.clone()], key));
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::new(shown));
-        config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let inner = Arc::new(Inner {
-            config: Arc::new(config),
+            config: identity.config(protocols),
             serve: Box::new(serve),
             handshakes: Mutex::default(),
             over: AtomicBool::new(false),

@@ -113,12 +113,17 @@ impl Link {
         self.again.get()
     }
 
+    /// Whether a connection is being made.
+    pub(super) fn is_dialing(&self) -> bool {
+        self.dialing.get()
+    }
+
     /// Begins a request on a stream of its own, once the server takes another one, or fails by the deadline.
     pub(super) async fn stream(&self, thread: &Rc<Thread>, form: &Form, deadline: u64) -> Result<Stream, Refusal> {
         let at = tokio::time::Instant::from_std(thread.task.clock.instant(deadline));
         let before = self.failures.get();
         let Ok(mut live) = timeout_at(at, self.live.lock()).await else {
-            let fault = if self.dialing.get() { Fault::ConnectTimeout } else { Fault::Timeout };
+            let fault = if self.is_dialing() { Fault::ConnectTimeout } else { Fault::Timeout };
             return Err(Refusal::Fault(fault));
         };
         if self.failures.get() != before {
