@@ -23,7 +23,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketType};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 const MS: u64 = 1_000_000;
@@ -327,6 +327,28 @@ fn bodies_are_sent_whole() {
         assert_eq!(outcome.counts.ok, 10);
         // Four pauses between five chunks are part of the latency.
         assert!(sent > 50 || outcome.latency.min().unwrap() >= 40 * MS);
+    }
+}
+
+/// The largest body there may be, in one piece and in chunks of 1 MiB.
+#[test]
+fn a_body_of_100_mib_is_sent_whole() {
+    let content: Vec<u8> = (0..=250).collect::<Vec<u8>>().repeat((100 << 20) / 251);
+    let content = [&content[..], &vec![0; (100 << 20) - content.len()]].concat();
+    let bodies =
+        [Body::Sized(content.clone()), Body::Chunked { bytes: content.clone(), size: 1 << 20, delay: Duration::ZERO }];
+    let content = Arc::new(content);
+    for body in bodies {
+        let expected = Arc::clone(&content);
+        let server = Faulty::start(Delivery::Whole, move |asked| {
+            let status = if asked.body == *expected { "200 OK" } else { "400 Bad" };
+            Act::Answer(format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").into_bytes())
+        });
+        let outcome = run_on(&server, |options| {
+            options.requests[0].request = Request { method: "PUT".to_owned(), body, ..Request::get("/") };
+            (options.connections, options.stop) = (1, Stop::Count(1));
+        });
+        assert_eq!((outcome.opening.ok, outcome.counts.ok), (1, 1), "{:?}", outcome.kept);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
@@ -13,7 +13,7 @@ use bakeoff::cli::SchemaKind;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value as Json;
 
-use super::program::{bakeoff, run, stderr};
+use super::program::{bakeoff, result, run, scenario, stderr};
 
 /// Answers requests that have no body with their path, and counts them; `/missing` is not found, `/never` is not answered.
 fn serve(stream: impl Read + Write, seen: &AtomicU64) {
@@ -230,4 +230,84 @@ fn a_body_comes_from_a_file() {
     let text = String::from_utf8_lossy(&sent);
     assert!(text.starts_with("PUT /x HTTP/1.1\r\n") && text.contains("X-Y: z\r\n"), "{text}");
     assert!(text.contains("Content-Length: 7\r\n") && sent.ends_with(b"\r\n\r\n\x00\xff body"), "{text}");
+}
+
+/// Each connection gets a beginning, then the same bytes for as long as it takes them. The limit of the memory is the
+/// kernel's: above it an allocation fails, and the load with it.
+#[test]
+fn an_answer_without_end_costs_its_timeout_and_no_memory() {
+    let chunk = [&b"1000\r\n"[..], &[b'x'; 4096], b"\r\n"].concat();
+    let cases: [(&str, &[u8], &str); 4] = [
+        ("HTTP/1.1 200 OK\r\n", b"X-Header: and another one\r\n", "protocol"),
+        ("HTTP/1.1 200 OK\r\nX-Long: ", b"and so on and on ", "protocol"),
+        ("HTTP/1.1 200 OK\r\n\r\n", b"a body without an end ", "timeout"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", &chunk, "timeout"),
+    ];
+    for (beginning, again, kind) in cases {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let block = again.repeat(100_000 / again.len());
+        thread::spawn(move || {
+            let first = Arc::new(AtomicU64::new(0));
+            for mut stream in listener.incoming().flatten() {
+                let (first, block) = (Arc::clone(&first), block.clone());
+                thread::spawn(move || {
+                    let mut line = [0; 4096];
+                    // The opening is answered, the window is not.
+                    while stream.read(&mut line).is_ok_and(|bytes| bytes > 0) && first.fetch_add(1, SeqCst) < 2 {
+                        stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
+                    }
+                    let _ = stream.write_all(beginning.as_bytes());
+                    while stream.write_all(&block).is_ok() {}
+                });
+            }
+        });
+        let limited = "ulimit -d 49152; exec \"$0\" load \"$1\" --json -c 2 -n 2 --timeout 1s";
+        let began = Instant::now();
+        let output = Command::new("sh").args(["-c", limited, env!("CARGO_BIN_EXE_bakeoff"), &url]).output().unwrap();
+        let json: Json = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+        assert_eq!((output.status.code(), &json["requests"]["errors"][kind]), (Some(1), &Json::from(2)), "{json}");
+        // Far more came than there was memory for.
+        assert!(kind == "protocol" || json["received"].as_u64().unwrap() > 100_000_000, "{json}");
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn more_connections_than_open_files_are_refused_before_anything_is_sent() {
+    let (address, seen) = server();
+    let limited = "ulimit -n 64; exec \"$0\" load \"$1\" -c 100 -n 100";
+    let url = format!("http://{address}/");
+    let output = Command::new("sh").args(["-c", limited, env!("CARGO_BIN_EXE_bakeoff"), &url]).output().unwrap();
+    let said = stderr(&output);
+    assert_eq!((output.status.code(), seen.load(SeqCst)), (Some(3), 0), "{said}");
+    assert!(said.contains("this process may have 64 (see `ulimit -Hn`)"), "{said}");
+}
+
+/// In a network of its own, in which a client may choose from ten ports.
+#[test]
+fn running_out_of_local_ports_is_the_fault_of_the_generator() {
+    let network = |script: &str, scenario: &str, out: &str| {
+        Command::new("unshare")
+            .args(["-rn", "sh", "-c", script, env!("CARGO_BIN_EXE_bakeoff"), scenario, out])
+            .output()
+            .unwrap()
+    };
+    if !network("ip link set lo up", "", "").status.success() {
+        eprintln!("not shown here: no network namespace, or no `ip` of iproute2");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let text = "format = 1\nname = \"ports\"\n[servers.a]\nbuiltin = {}\n\
+        [loads.l]\nrequest = \"GET /json\"\nconnections = 20\ncount = 1000\n\
+        [measures.m]\nservers = [\"a\"]\nload = \"l\"\n";
+    let (scenario, out) = (scenario(folder.path(), text), folder.path().join("out"));
+    let limited = "ip link set lo up && echo 50000 50009 > /proc/sys/net/ipv4/ip_local_port_range && \
+        exec \"$0\" run \"$1\" --out \"$2\"";
+    let output = network(limited, &scenario, out.to_str().unwrap());
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let failure = &result(&out)["failures"][0];
+    assert_eq!(failure["code"], "load-failed");
+    let said = failure["rendered"].as_str().unwrap();
+    assert!(said.contains("no local port left") && said.contains("reason: generator-ports"), "{said}");
 }

@@ -201,7 +201,8 @@ fn take(stream: &mut TcpStream, unread: &mut Vec<u8>, length: usize) -> Option<V
     while unread.len() < length {
         more(stream, unread)?;
     }
-    Some(unread.drain(..length).collect())
+    let rest = unread.split_off(length);
+    Some(std::mem::replace(unread, rest))
 }
 
 fn take_to(unread: &mut Vec<u8>, end: &[u8]) -> Option<Vec<u8>> {
