@@ -8,6 +8,8 @@
 
 #[path = "load/compare.rs"]
 mod compare;
+#[path = "load/figures.rs"]
+mod figures;
 #[path = "load/lateness.rs"]
 mod lateness;
 #[path = "load/minimal.rs"]
@@ -29,7 +31,7 @@ const SERVER: &str = "__server";
 /// What a request costs the load generator, beside the generators that are installed here
 #[derive(Debug, Parser)]
 struct Settings {
-    /// Rounds of the comparison
+    /// Rounds of `--compare` and `--scale`
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u64).range(1..))]
     rounds: u64,
 

@@ -1,6 +1,7 @@
 //! How late an open loop sends, at 2,000 and 20,000 requests a second, with a core to itself.
 
 use crate::Settings;
+use crate::figures::table;
 use crate::process::{self, Server};
 use crate::tools::BAKEOFF;
 
@@ -38,17 +39,4 @@ fn line(name: String, json: &str) -> [String; 6] {
     };
     let sent = number("/pace/sent").zip(number("/pace/due")).map(|(sent, due)| format!("{:.2} %", sent / due * 100.0));
     [name, micros("p50"), micros("p90"), micros("p99"), micros("max"), sent.unwrap_or_else(|| "—".to_owned())]
-}
-
-/// Lines in columns: the first to the left, the others to the right.
-pub(crate) fn table<const N: usize>(lines: &[[String; N]]) -> String {
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let padded = |line: &[String; N]| {
-        let cells = line.iter().enumerate().map(|(column, cell)| {
-            let gap = " ".repeat(width(column) - cell.chars().count());
-            if column == 0 { format!("{cell}{gap}") } else { format!("{gap}{cell}") }
-        });
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
-    };
-    lines.iter().map(padded).collect()
 }

@@ -1,6 +1,7 @@
 //! Processes of the bench: the server, tools on a core of their own, and what each used.
 
 use crate::SERVER;
+use procfs::{CurrentSI, KernelStats};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -85,6 +86,8 @@ pub(crate) struct Used {
     pub(crate) requests: u64,
     /// Requests a second from a quarter to three quarters of the window, as the server counted them.
     pub(crate) rate: f64,
+    /// The share of that time in which the generator's core was not idle.
+    pub(crate) busy: f64,
     /// Peak resident memory, in bytes.
     pub(crate) peak: f64,
     /// What it wrote.
@@ -106,7 +109,7 @@ pub(crate) fn run(program: &[String], server: &Server, window: Duration) -> Resu
     });
     let look = |at: Duration| {
         std::thread::sleep(at.saturating_sub(began.elapsed()));
-        (Instant::now(), server.count())
+        (Instant::now(), server.count(), busy(GENERATOR_CORE))
     };
     let (first, then) = (look(window / 4), look(window * 3 / 4));
     let mut peak = 0.0;
@@ -126,8 +129,18 @@ pub(crate) fn run(program: &[String], server: &Server, window: Duration) -> Resu
     if status != 0 {
         return Err(format!("it ended with status {status:#x}"));
     }
-    let rate = (then.1 - first.1) as f64 / (then.0 - first.0).as_secs_f64();
-    Ok(Used { cpu, requests: server.count() - before, rate, peak, output })
+    let seconds = (then.0 - first.0).as_secs_f64();
+    let (rate, busy) = ((then.1 - first.1) as f64 / seconds, (then.2 - first.2) / seconds);
+    Ok(Used { cpu, requests: server.count() - before, rate, busy, peak, output })
+}
+
+/// Seconds since the start of the machine in which a core was not idle (`/proc/stat`, proc_stat(5)), whatever it did.
+fn busy(core: usize) -> f64 {
+    let time = &KernelStats::current().unwrap().cpu_time[core];
+    // What a hypervisor took is nobody's.
+    let interrupts = time.irq.unwrap_or_default() + time.softirq.unwrap_or_default();
+    let ticks = time.user + time.nice + time.system + interrupts;
+    ticks as f64 / procfs::ticks_per_second() as f64
 }
 
 /// `VmHWM` of a process, in bytes. The kernel's own maximum for a child begins at that of the process it was forked from.

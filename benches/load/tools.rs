@@ -28,7 +28,7 @@ pub(crate) const TOOLS: [Tool; 8] = [
     tool("autocannon", "-cCONNECTIONS -dSECONDS URL"),
     tool("oha", "--no-tui -cCONNECTIONS -zSECONDSs URL"),
     tool("h2load", "--h1 -t1 -cCONNECTIONS -DSECONDS URL"),
-    tool("ab", "-k -q -cCONNECTIONS -n100000000 -tSECONDS URL"),
+    tool("ab", "-k -q -cCONNECTIONS -tSECONDS -n100000000 URL"),
     tool("bakeoff (epoll, 16 pipelined)", "load -cCONNECTIONS -dSECONDSs --pipeline 16 --engine epoll --quiet URL"),
 ];
 

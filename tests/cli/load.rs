@@ -273,6 +273,46 @@ fn an_answer_without_end_costs_its_timeout_and_no_memory() {
     }
 }
 
+/// The most memory that a load with so many connections held, as the kernel says while it lives.
+fn peak(url: &str, connections: u64, engine: &str) -> u64 {
+    let (connections, count) = (connections.to_string(), (5 * connections).to_string());
+    let mut child = bakeoff(&["load", url, "-c", &connections, "-n", &count, "--engine", engine, "--timeout", "60s"])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut peak = 0;
+    while child.try_wait().unwrap().is_none() {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        peak = line.map_or(peak, |kib| kib.parse::<u64>().unwrap() * 1024);
+        thread::sleep(Duration::from_millis(2));
+    }
+    assert!(child.wait().unwrap().success());
+    peak
+}
+
+/// 4 KiB of memory, at most.
+fn is_cheap(connections: u64) {
+    let (address, _) = server();
+    let url = format!("http://{address}/");
+    for engine in ["epoll", "auto"] {
+        let (few, many) = (peak(&url, 100, engine), peak(&url, connections, engine));
+        let each = many.saturating_sub(few) / (connections - 100);
+        assert!(few > 1 << 20 && each < 4096, "{engine}: {few} B with 100, {many} B with {connections}: {each} B each");
+    }
+}
+
+#[test]
+fn a_connection_costs_little_memory() {
+    is_cheap(1000);
+}
+
+#[test]
+#[ignore = "its server has ten thousand threads"]
+fn ten_thousand_connections_cost_little_memory_each() {
+    is_cheap(10_000);
+}
+
 #[test]
 fn more_connections_than_open_files_are_refused_before_anything_is_sent() {
     let (address, seen) = server();

@@ -261,6 +261,35 @@ proptest! {
     }
 
     #[test]
+    fn answers_one_after_another_are_told_apart(
+        answers in prop::collection::vec((prop::sample::select(vec![200u16, 204, 304, 404]), 0..300u64, any::<bool>()), 1..9),
+        places in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+    ) {
+        let mut stream = Vec::new();
+        let mut expected = Vec::new();
+        for (status, length, chunked) in answers {
+            let body = "z".repeat(length as usize);
+            let bodiless = [204, 304].contains(&status);
+            let (framing, body) = match (bodiless, chunked && length > 0) {
+                (true, _) => (format!("Content-Length: {length}"), String::new()),
+                (false, true) => ("Transfer-Encoding: chunked".to_owned(), format!("{length:x}\r\n{body}\r\n0\r\n\r\n")),
+                (false, false) => (format!("Content-Length: {length}"), body),
+            };
+            stream.extend_from_slice(format!("HTTP/1.1 {status} X\r\n{framing}\r\n\r\n{body}").as_bytes());
+            expected.push((status, if bodiless { 0 } else { length }));
+        }
+        let (mut reader, mut read) = (Reader::default(), Vec::new());
+        for mut piece in cut(&stream, &places) {
+            while let Some(taken) = if piece.is_empty() { None } else { reader.feed(piece, false).unwrap() } {
+                read.push(reader.answer().unwrap());
+                reader.reset();
+                piece = &piece[taken..];
+            }
+        }
+        prop_assert_eq!(read, expected);
+    }
+
+    #[test]
     fn no_bytes_make_it_panic(
         valid in prop::sample::select(vec!["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"]),
         noise in prop::collection::vec(any::<u8>(), 0..400),
