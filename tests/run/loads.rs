@@ -197,3 +197,22 @@ fn a_server_faster_than_one_generator_thread_shows_that_it_was_the_limit() {
     });
     assert!(is_told, "{seen:?}");
 }
+
+/// What one thread can just not do is easy for two. Where others leave the machine no processor, it is tried again.
+#[test]
+fn more_threads_lift_the_limit_of_the_generator() {
+    if std::thread::available_parallelism().unwrap().get() < 2 {
+        return;
+    }
+    let server = own_server("fast", "the_minimal_server");
+    let load =
+        |more: &str| under(&server, &format!("connections = 64\nduration = \"1s\"\nrequest = \"GET /\"\n{more}"));
+    let mut seen = Vec::new();
+    let is_lifted = (0..8).any(|_| {
+        let rate = 1.1 * load("").runs()[0].metrics["throughput"];
+        let [one, two] = [1, 2].map(|threads| load(&format!("rate = {rate}\nthreads = {threads}\n")));
+        seen.extend([&one, &two].map(|ran| ran.runs()[0].metrics.clone()));
+        codes(&one).contains(&"generator-bound") && !codes(&two).contains(&"generator-bound")
+    });
+    assert!(is_lifted, "{seen:?}");
+}
