@@ -16,7 +16,7 @@ mod pipeline;
 mod table;
 
 use bakeoff::load::{
-    self, Address, Body, Counts, Ending, Engine, Error, Kind, Options, Outcome, Request, Stop, Target,
+    self, Address, Body, Counts, Ending, Engine, Error, Kind, Limit, Options, Outcome, Request, Stop, Target,
 };
 use faulty::{Act, Asked, Delivery, Faulty};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -147,6 +147,21 @@ fn a_server_that_sleeps_100_ms_shows_100_ms() {
     assert_eq!(outcome.seconds.iter().map(|second| second.length.as_millis()).collect::<Vec<_>>(), [1000, 450]);
     // It slept nearly all the time.
     assert!(outcome.generator_share() < 0.5, "{}", outcome.generator_share());
+}
+
+/// Throughput times mean latency is the number of connections, each of which waits nearly all the time (Little, 1961).
+#[test]
+fn littles_law_is_held_against_the_connections() {
+    let server = Faulty::start(Delivery::Whole, |_| {
+        std::thread::sleep(Duration::from_millis(5));
+        Act::Answer(good())
+    });
+    let outcome = run_on(&server, |options| options.stop = Stop::Count(400));
+    assert_eq!(outcome.limits(Some(4.0), None), []);
+    assert!(matches!(outcome.limits(Some(5.0), None)[..], [Limit::Little { expected: 5.0, .. }]), "{outcome:?}");
+    // At the end of 12 requests, connections that have no more to send weigh too much.
+    let few = run(Options { stop: Stop::Count(12), ..options(&server.url()) });
+    assert_eq!(few.limits(Some(5.0), None), []);
 }
 
 #[test]
